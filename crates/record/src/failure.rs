@@ -1,0 +1,94 @@
+//! Every way an attempt can end badly, each with its own name, so that a result can say which.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! failures {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Why an attempt failed. The names are stable: they are in `requests.parquet` and in the findings.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum FailureKind { $($(#[$doc])* $variant,)* }
+
+        impl FailureKind {
+            /// All kinds, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The stable name.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The kind of a stable name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+failures! {
+    /// The host name did not resolve.
+    Dns = "dns",
+    /// Nobody listens there.
+    Refused = "refused",
+    /// No connection within the connect time-out.
+    ConnectTimeout = "connect_timeout",
+    /// The TLS handshake failed (certificate, protocol).
+    Tls = "tls",
+    /// The connection was reset.
+    Reset = "reset",
+    /// The server closed the connection before any byte of the response.
+    ClosedBeforeResponse = "closed_before_response",
+    /// No first token within its time-out.
+    FirstTokenTimeout = "first_token_timeout",
+    /// A gap between tokens outlasted its time-out.
+    BetweenTokensTimeout = "between_tokens_timeout",
+    /// The whole request outlasted its time-out.
+    TotalTimeout = "total_timeout",
+    /// 429.
+    TooManyRequests = "too_many_requests",
+    /// Another 4xx.
+    ClientError = "client_error",
+    /// 503.
+    Unavailable = "unavailable",
+    /// Another 5xx.
+    ServerError = "server_error",
+    /// A status outside 2xx, 4xx, 5xx.
+    OddStatus = "odd_status",
+    /// An error event inside a stream that began with 200.
+    StreamError = "stream_error",
+    /// The stream ended in the middle of the transfer.
+    StreamCut = "stream_cut",
+    /// The stream ended cleanly, but with neither `[DONE]` nor a finish reason.
+    StreamIncomplete = "stream_incomplete",
+    /// The stream ended well but carried no token.
+    NoTokens = "no_tokens",
+    /// Something that is not JSON where JSON was due (an HTML page, say).
+    NotJson = "not_json",
+    /// A violation of HTTP.
+    Protocol = "protocol",
+    /// The run was stopped (Ctrl-C, end of `--duration`) before it ended.
+    Cancelled = "cancelled",
+    /// Imported from a tool that says only that it failed.
+    Unknown = "unknown",
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FailureKind;
+
+    #[test]
+    fn names_and_serde_agree_and_lead_back() {
+        for &kind in FailureKind::ALL {
+            assert_eq!(FailureKind::from_name(kind.name()), Some(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The rows of a run, and nothing else.
+//!
+//! Every producer (the load generator, the simulated engine, an importer) writes these rows, and every consumer
+//! (the archive, the analysis, the report) reads them. They hold what was seen: raw stamps, counts and words.
+//! Latencies and rates are derived later, in `precipice-analyze`, so that a definition can change without
+//! measuring again.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`time`] | [`Ns`], nanoseconds since the start of the run |
+//! | [`request`] | [`RequestRow`], one attempt of one request |
+//! | [`failure`] | [`FailureKind`], every way an attempt can end badly |
+//! | [`chunk`] | [`Chunks`], the events that carried tokens, as columns |
+//! | [`sample`] | [`Samples`] and [`Series`], what `/metrics` said and when |
+//! | [`step`] | [`StepRow`], one iteration of an engine |
+//! | [`event`] | [`EventRow`], what happened to a request inside an engine |
+//! | [`warning`] | [`Warning`], a reason not to believe a number |
+//! | [`audit`] | [`ClientAudit`], how well the tool itself kept up |
+//! | [`manifest`] | [`Manifest`], `run.json` |
+//! | [`run`] | [`Run`], all tables of a run in memory |
+//! | [`sink`] | [`Sink`], where rows go as they come |
+
+pub mod audit;
+pub mod chunk;
+pub mod event;
+pub mod failure;
+pub mod manifest;
+pub mod request;
+pub mod run;
+pub mod sample;
+pub mod sink;
+pub mod step;
+pub mod time;
+pub mod warning;
+
+pub use audit::{ClientAudit, Stall};
+pub use chunk::{ChunkRow, Chunks};
+pub use event::{EventKind, EventRow};
+pub use failure::FailureKind;
+pub use manifest::{
+    KvPoolFacts, LengthFacts, LoadFacts, LoadKind, Manifest, Origin, RunState, ServerFacts, Source, WallAnchor,
+};
+pub use request::{Phase, RequestRow};
+pub use run::Run;
+pub use sample::{Samples, Series, SeriesId, SCRAPE_SECONDS, UP};
+pub use sink::Sink;
+pub use step::StepRow;
+pub use time::Ns;
+pub use warning::Warning;

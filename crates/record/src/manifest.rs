@@ -1,0 +1,216 @@
+//! `run.json`: what was asked, of whom, and how it ended.
+
+use crate::{ClientAudit, Ns, Warning};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Schema of the run directory that this version writes.
+pub const SCHEMA: &str = "precipice.run/1";
+
+/// Where the rows come from. Simulated runs are marked so wherever they are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A real server was driven.
+    #[default]
+    Live,
+    /// The engine ran in virtual time.
+    Simulated,
+    /// Another tool measured.
+    Imported,
+}
+
+/// How far the run got.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Rows are still being appended, or the writer was killed.
+    #[default]
+    Running,
+    /// All planned requests ended.
+    Complete,
+    /// Stopped by the user; what had been measured is whole.
+    Interrupted,
+    /// The writer died; the rows up to then were recovered.
+    Recovered,
+}
+
+/// Ties the run's clock to the wall clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WallAnchor {
+    /// Time of the run.
+    pub run: Ns,
+    /// The same moment in nanoseconds since the Unix epoch.
+    pub unix_ns: u64,
+}
+
+/// How requests were released.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadKind {
+    /// A fixed number of clients, each sends when its last request ended.
+    #[default]
+    Closed,
+    /// Arrivals do not wait for completions.
+    Open,
+    /// Open, but at most `concurrency` in flight (as vLLM's tool does with a rate and a cap).
+    OpenCapped,
+    /// Arrivals replayed from a file.
+    Trace,
+}
+
+/// A distribution of lengths in a few numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LengthFacts {
+    /// Shortest.
+    pub min: u32,
+    /// Mean.
+    pub mean: f64,
+    /// Longest.
+    pub max: u32,
+}
+
+/// The load, in the words that the analysis needs. The whole resolved plan is in [`Manifest::plan`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadFacts {
+    /// Closed or open.
+    pub kind: LoadKind,
+    /// Clients of a closed loop, or the cap of a capped open loop.
+    pub concurrency: Option<u32>,
+    /// Requests a second of an open loop (the first rate of a ramp).
+    pub rate_per_s: Option<f64>,
+    /// The last rate of a ramp.
+    pub rate_end_per_s: Option<f64>,
+    /// Shape of the gamma-distributed gaps; 1 is Poisson, absent is constant or not an open loop.
+    pub burstiness: Option<f64>,
+    /// Planned requests, warm-up apart.
+    pub requests: Option<u64>,
+    /// Planned duration.
+    pub duration_s: Option<f64>,
+    /// Warm-up requests.
+    pub warmup: u64,
+    /// Prompt lengths as planned.
+    pub input_tokens: Option<LengthFacts>,
+    /// Output lengths as planned.
+    pub output_tokens: Option<LengthFacts>,
+    /// Seed of everything random.
+    pub seed: Option<u64>,
+    /// What makes this run's prompts differ from those of every other run; absent when prompts are reused on
+    /// purpose or the tool does not say.
+    pub salt: Option<String>,
+    /// Share of prompt tokens that the plan itself repeats (shared prefixes), 0..1.
+    pub planned_prefix_share: Option<f64>,
+    /// The endpoint's path.
+    pub endpoint: Option<String>,
+    /// Output lengths were forced.
+    pub ignore_eos: Option<bool>,
+}
+
+/// The server's KV pool as it reports it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct KvPoolFacts {
+    /// Blocks, vLLM's null block included.
+    pub num_gpu_blocks: Option<u64>,
+    /// Tokens a block.
+    pub block_size: Option<u32>,
+    /// Tokens of the pool, as logged.
+    pub tokens: Option<u64>,
+    /// Bytes of the pool.
+    pub bytes: Option<u64>,
+    /// `Maximum concurrency for N tokens per request`, as logged.
+    pub max_concurrency: Option<f64>,
+    /// KV bytes a token, over all layers of all GPUs.
+    pub bytes_per_token: Option<u64>,
+    /// `auto`, `fp8`, ...
+    pub cache_dtype: Option<String>,
+}
+
+/// What is known of the server under test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// `vllm`, `llama.cpp`, `sglang`, `tgi`, or the name in the simulation.
+    pub engine: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// Served model.
+    pub model: Option<String>,
+    /// The model's `config.json`, where it is known: shapes, and through them KV bytes and FLOPs.
+    pub model_config: Option<Value>,
+    /// Longest sequence.
+    pub max_model_len: Option<u32>,
+    /// GPU, where it is known.
+    pub gpu: Option<String>,
+    /// The KV pool.
+    pub kv: Option<KvPoolFacts>,
+    /// `--max-num-seqs` (slots of a llama.cpp server).
+    pub max_num_seqs: Option<u32>,
+    /// `--max-num-batched-tokens`.
+    pub max_num_batched_tokens: Option<u32>,
+    /// Prefix caching.
+    pub prefix_caching: Option<bool>,
+    /// Chunked prefill.
+    pub chunked_prefill: Option<bool>,
+    /// Asynchronous scheduling.
+    pub async_scheduling: Option<bool>,
+    /// The FLOPs counters are live.
+    pub mfu_metrics: Option<bool>,
+    /// Where requests were sent.
+    pub url: Option<String>,
+    /// Where metrics were read, in the order of [`crate::Series::source`].
+    pub metrics_urls: Vec<String>,
+    /// Lines of the server's log that the facts came from.
+    pub log_lines: Vec<String>,
+    /// Anything else, by name (engine flags of a simulation, labels of `cache_config_info`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other: BTreeMap<String, Value>,
+}
+
+/// The tool and the files of an import.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// `vllm-bench`, ...
+    pub tool: String,
+    /// Its version, where the file says.
+    pub version: Option<String>,
+    /// File names (no directories).
+    pub files: Vec<String>,
+    /// What the tool means by its numbers where that differs from ours.
+    pub definitions: Vec<String>,
+    /// The tool's own summary, kept to compare with ours.
+    pub summary: BTreeMap<String, Value>,
+}
+
+/// `run.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of the tool that wrote the run.
+    pub tool_version: String,
+    /// Live, simulated or imported.
+    pub source: Source,
+    /// How far it got.
+    pub state: RunState,
+    /// Wall-clock time of the run's zero; absent in virtual time.
+    pub started: Option<WallAnchor>,
+    /// Wall-clock time of the end; the two together show a clock that was stepped.
+    pub ended: Option<WallAnchor>,
+    /// First send of a measured request to the end of the last one.
+    pub window: Option<(Ns, Ns)>,
+    /// The load.
+    pub load: LoadFacts,
+    /// The server.
+    pub server: ServerFacts,
+    /// The whole resolved plan: every setting after defaults, configuration file and flags.
+    pub plan: Value,
+    /// The tool's own delays.
+    pub audit: Option<ClientAudit>,
+    /// Where an imported run comes from.
+    pub origin: Option<Origin>,
+    /// Reasons not to believe it.
+    pub warnings: Vec<Warning>,
+    /// Fields written by a newer version, kept as they are.
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, Value>,
+}
