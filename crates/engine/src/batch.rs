@@ -1,0 +1,87 @@
+//! What one engine step consists of, and the seam to its duration.
+//!
+//! A [`Batch`] is what the scheduler decided; a [`StepShape`] is the part of it that a cost model may look at.
+//! The shape borrows from the batch: looking at a step allocates nothing.
+
+use precipice_record::Ns;
+
+/// How a request came into a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Entry {
+    /// It was already running.
+    Running,
+    /// Admitted in this step for the first time.
+    New,
+    /// Admitted in this step after a preemption.
+    Resumed,
+}
+
+/// One request of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheduled {
+    /// Place of the request in the scheduler's slab.
+    pub slot: u32,
+    /// Tokens computed for it in this step, at least 1.
+    pub tokens: u32,
+    /// Tokens whose KV is in the cache before this step (computed, or found there at admission).
+    pub computed: u32,
+    /// Of `tokens`, those whose KV had been computed before and was dropped at a preemption.
+    pub recomputed: u32,
+    /// How it came into this step.
+    pub entry: Entry,
+    /// A *context* request in the words of vLLM's iteration log: no output yet, in flight or done.
+    pub context: bool,
+    /// The step yields a token for it: this is not an unfinished chunk of a prefill.
+    pub samples: bool,
+}
+
+impl Scheduled {
+    /// Prefill arithmetic: several tokens at once, or the first tokens of an admission. vLLM's FLOPs counters
+    /// and its attention kernels make the same distinction.
+    pub fn prefill(&self) -> bool {
+        self.tokens > 1 || self.entry != Entry::Running
+    }
+}
+
+/// What is in a step, for those who must say how long it takes or how much arithmetic it is.
+#[derive(Debug, Clone, Copy)]
+pub struct StepShape<'a> {
+    /// Its requests, in the scheduler's order: running ones first, then the admitted.
+    pub requests: &'a [Scheduled],
+    /// Tokens of all of them.
+    pub tokens: u32,
+    /// Requests for which a token is sampled.
+    pub sampling: u32,
+    /// Length of the running queue, requests that got nothing in this step included.
+    pub running: u32,
+}
+
+/// How long a step takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StepTime {
+    /// The device's part.
+    pub gpu: Ns,
+    /// The host's part: schedule, prepare inputs, launch, process outputs. It adds to `gpu` in a synchronous
+    /// engine and hides behind the step in flight in an asynchronous one.
+    pub host: Ns,
+}
+
+/// A step outside what a cost model knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StepCostError(pub String);
+
+/// Says how long a step takes.
+pub trait StepCost {
+    /// The time of a step with at least one token.
+    ///
+    /// # Errors
+    /// When the step lies outside the range in which the model is valid and it does not extrapolate.
+    fn step_time(&mut self, shape: &StepShape<'_>) -> Result<StepTime, StepCostError>;
+}
+
+impl<C: StepCost + ?Sized> StepCost for Box<C> {
+    fn step_time(&mut self, shape: &StepShape<'_>) -> Result<StepTime, StepCostError> {
+        (**self).step_time(shape)
+    }
+}
