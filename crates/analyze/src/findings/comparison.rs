@@ -1,0 +1,34 @@
+//! The importing tool's own summary beside ours.
+
+use serde::{Deserialize, Serialize};
+
+/// One figure of both.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonRow {
+    /// The other tool's name of the figure.
+    pub name: String,
+    /// The other tool's value.
+    pub theirs: f64,
+    /// Our value by the same meaning; absent where we cannot form it.
+    pub ours: Option<f64>,
+    /// ours / theirs − 1.
+    pub relative: Option<f64>,
+}
+
+/// All figures of the other tool's summary that we can form too.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The other tool.
+    pub tool: String,
+    /// Figure by figure, in the order of their names.
+    pub rows: Vec<ComparisonRow>,
+    /// Largest absolute value of `relative`.
+    pub largest_relative: Option<f64>,
+}
+
+impl Comparison {
+    /// Nothing to compare.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
