@@ -38,11 +38,12 @@ pub use chunk::{ChunkRow, Chunks};
 pub use event::{EventKind, EventRow};
 pub use failure::FailureKind;
 pub use manifest::{
-    KvPoolFacts, LengthFacts, LoadFacts, LoadKind, Manifest, Origin, RunState, ServerFacts, Source, WallAnchor,
+    KvPoolFacts, LengthFacts, LoadFacts, LoadKind, Manifest, Origin, RunState, ServerFacts, Source,
+    WallAnchor,
 };
 pub use request::{Phase, RequestRow};
 pub use run::Run;
-pub use sample::{Samples, Series, SeriesId, SCRAPE_SECONDS, UP};
+pub use sample::{SCRAPE_SECONDS, Samples, Series, SeriesId, UP};
 pub use sink::Sink;
 pub use step::StepRow;
 pub use time::Ns;

@@ -1,1 +1,19 @@
-//! Being built.
+//! Bytes to meaning and back, without a socket.
+//!
+//! Everything that a server under test says, and everything that the simulated server says back, passes here.
+//! Whatever the bytes are, nothing in this crate panics: each parser has a fuzz target (`fuzz/`).
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`sse`] | server-sent events, split as the reads come |
+//! | [`openai`] | requests, stream events and bodies of the OpenAI API in the dialects of four engines |
+
+pub mod openai;
+pub mod sse;
+
+/// The first characters of what was to be parsed, for an error message.
+fn excerpt(bytes: &[u8]) -> String {
+    const SHOWN: usize = 80;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
+    text.trim().chars().take(SHOWN).collect()
+}
