@@ -6,7 +6,9 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`batch`] | [`Batch`](batch), what one step consists of, and [`StepCost`], the seam to its duration |
+//! | [`catalog`] | models and GPUs: shapes, KV bytes, arithmetic |
 
 pub mod batch;
+pub mod catalog;
 
 pub use batch::{Entry, Scheduled, StepCost, StepCostError, StepShape, StepTime};
