@@ -16,12 +16,14 @@
 //! | [`event`] | [`EventRow`], what happened to a request inside an engine |
 //! | [`warning`] | [`Warning`], a reason not to believe a number |
 //! | [`audit`] | [`ClientAudit`], how well the tool itself kept up |
+//! | [`dialect`] | the series that engines expose, and what each means |
 //! | [`manifest`] | [`Manifest`], `run.json` |
 //! | [`run`] | [`Run`], all tables of a run in memory |
 //! | [`sink`] | [`Sink`], where rows go as they come |
 
 pub mod audit;
 pub mod chunk;
+pub mod dialect;
 pub mod event;
 pub mod failure;
 pub mod manifest;
@@ -35,6 +37,7 @@ pub mod warning;
 
 pub use audit::{ClientAudit, Stall};
 pub use chunk::{ChunkRow, Chunks};
+pub use dialect::{Engine, Known, Meaning, Part};
 pub use event::{EventKind, EventRow};
 pub use failure::FailureKind;
 pub use manifest::{

@@ -7,8 +7,10 @@
 //! | --- | --- |
 //! | [`sse`] | server-sent events, split as the reads come |
 //! | [`openai`] | requests, stream events and bodies of the OpenAI API in the dialects of four engines |
+//! | [`prometheus`] | the text of `/metrics`, read and written |
 
 pub mod openai;
+pub mod prometheus;
 pub mod sse;
 
 /// The first characters of what was to be parsed, for an error message.
