@@ -8,10 +8,14 @@
 //! | [`sse`] | server-sent events, split as the reads come |
 //! | [`openai`] | requests, stream events and bodies of the OpenAI API in the dialects of four engines |
 //! | [`prometheus`] | the text of `/metrics`, read and written |
+//! | [`scrape_log`] | many pages of metrics in one file |
+//! | [`vllm_bench`] | the results of `vllm bench serve` |
 
 pub mod openai;
 pub mod prometheus;
+pub mod scrape_log;
 pub mod sse;
+pub mod vllm_bench;
 
 /// The first characters of what was to be parsed, for an error message.
 fn excerpt(bytes: &[u8]) -> String {
