@@ -7,7 +7,9 @@ use crate::Prompt;
 pub enum Arrival {
     /// As soon as one of the clients of a closed loop is free.
     WhenFree,
-    /// At this time, in nanoseconds since the start of the load, whatever happened to the others.
+    /// At this time, in nanoseconds since the start of the load, whatever happened to the others. In a closed
+    /// loop whose clients start one after another it is when the client that takes this request begins; clients
+    /// take their first requests in order.
     At(u64),
 }
 
@@ -24,6 +26,6 @@ pub struct PlannedRequest {
     pub output_tokens: u32,
     /// Smaller is more urgent (vLLM's priority policy); 0 otherwise.
     pub priority: i32,
-    /// The schedule was still changing its rate when this one was due.
+    /// The load was still changing when this one was due: the rate, or the number of clients.
     pub ramp: bool,
 }

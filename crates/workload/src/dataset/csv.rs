@@ -1,0 +1,97 @@
+//! Lengths (and times) as comma-separated numbers: two columns without a header, or columns named in one.
+
+use super::record::nanos;
+use super::{Content, Entry, Lines, ReadOptions};
+use crate::{DataError, MAX_TOKENS};
+use std::io::BufRead;
+
+/// Names of columns, compared without case, blanks and underscores: our own, then those of the public BurstGPT
+/// and Azure traces.
+const INPUT: &[&str] =
+    &["input", "inputtokens", "inputlength", "prompttokens", "requesttokens", "contexttokens"];
+const OUTPUT: &[&str] =
+    &["output", "outputtokens", "outputlength", "completiontokens", "responsetokens", "generatedtokens"];
+const TIME: &[&str] = &["time", "timestamp", "arrivaltime", "arrivaltimes"];
+
+struct Columns {
+    input: usize,
+    output: Option<usize>,
+    time: Option<usize>,
+}
+
+pub(super) fn read(
+    lines: &mut Lines<impl BufRead>,
+    options: &ReadOptions,
+    entries: &mut Vec<Entry>,
+) -> Result<(), DataError> {
+    let first: Vec<&str> = cells(&lines.text).collect();
+    let headed = first[0].parse::<f64>().is_err();
+    let mut columns = if headed {
+        header(&first, lines.line)?
+    } else {
+        Columns { input: 0, output: (first.len() > 1).then_some(1), time: (first.len() > 2).then_some(2) }
+    };
+    if headed && !lines.advance()? {
+        return Ok(());
+    }
+    // A column of calendar dates (Azure's) is no time of a schedule: leave it, and the file has lengths alone.
+    if let Some(time) = columns.time
+        && cells(&lines.text).nth(time).is_some_and(|cell| cell.contains('-') && cell.contains(':'))
+    {
+        columns.time = None;
+    }
+    loop {
+        let (line, row) = (lines.line, cells(&lines.text).collect::<Vec<_>>());
+        let time = columns.time.map(|column| {
+            let cell = row.get(column).copied().unwrap_or("");
+            let seconds =
+                cell.parse::<f64>().ok().map(|number| number * options.timestamp_unit_s.unwrap_or(1.0));
+            nanos(seconds)
+                .ok_or_else(|| DataError::field(line, "time", format!("`{cell}` is not a time of 0 or more")))
+        });
+        entries.push(Entry {
+            line,
+            at: time.transpose()?,
+            content: Content::Length(count(line, "input", row.get(columns.input).copied())?),
+            output_tokens: columns
+                .output
+                .map(|at| count(line, "output", row.get(at).copied()))
+                .transpose()?,
+            priority: None,
+        });
+        if !lines.advance()? {
+            return Ok(());
+        }
+    }
+}
+
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.trim().split(',').map(|cell| cell.trim().trim_matches('"'))
+}
+
+fn header(names: &[&str], line: usize) -> Result<Columns, DataError> {
+    let find = |known: &[&str]| {
+        names.iter().position(|name| {
+            let plain: String =
+                name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+            known.contains(&plain.as_str())
+        })
+    };
+    let Some(input) = find(INPUT) else {
+        return Err(DataError::line(
+            line,
+            format!(
+                "neither JSON nor CSV with a column `input` (and `output`, `time`); the line begins `{}`",
+                names[0].chars().take(40).collect::<String>()
+            ),
+        ));
+    };
+    Ok(Columns { input, output: find(OUTPUT), time: find(TIME) })
+}
+
+fn count(line: usize, field: &str, cell: Option<&str>) -> Result<u32, DataError> {
+    let cell = cell.ok_or_else(|| DataError::field(line, field, "missing"))?;
+    cell.parse::<u32>().ok().filter(|count| (1..=MAX_TOKENS).contains(count)).ok_or_else(|| {
+        DataError::field(line, field, format!("`{cell}` is not a number of tokens (1 to {MAX_TOKENS})"))
+    })
+}

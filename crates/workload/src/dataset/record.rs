@@ -1,0 +1,277 @@
+//! JSON records: prompts, conversations, traces and lengths, told apart by their fields.
+
+use super::{Content, Entry, ReadOptions};
+use crate::{DataError, MAX_TOKENS};
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::io::BufRead;
+
+type Object = Map<String, Value>;
+
+const INPUT_LENGTHS: &[&str] =
+    &["input_length", "input_tokens", "input_toks", "input_len", "prompt_tokens", "prompt_len", "input"];
+const OUTPUT_LENGTHS: &[&str] = &[
+    "output_length",
+    "output_tokens",
+    "output_toks",
+    "output_len",
+    "max_tokens",
+    "max_completion_tokens",
+    "completion_tokens",
+    "output",
+];
+const BLOCK_IDS: &[&str] = &["hash_ids", "block_ids"];
+const TOKEN_IDS: &[&str] = &["prompt_token_ids", "input_tok_ids", "token_ids"];
+const TEXTS: &[&str] = &["prompt", "text", "text_input"];
+
+/// Reads one line. None: a conversation without a question and an answer.
+pub(super) fn read_line(text: &str, line: usize, options: &ReadOptions) -> Result<Option<Entry>, DataError> {
+    let value = serde_json::from_str(text).map_err(|error| {
+        DataError::line(line, format!("not a JSON object: {error} (one object a line is expected)"))
+    })?;
+    entry(value, line, options)
+}
+
+/// Reads one JSON array of records, without holding more than one of them as JSON. Returns how many were skipped.
+pub(super) fn read_array(
+    reader: impl BufRead,
+    options: &ReadOptions,
+    entries: &mut Vec<Entry>,
+) -> Result<usize, DataError> {
+    struct Elements<'a> {
+        options: &'a ReadOptions,
+        entries: &'a mut Vec<Entry>,
+        skipped: usize,
+        element: usize,
+        fault: Option<DataError>,
+    }
+    impl<'de> Visitor<'de> for &mut Elements<'_> {
+        type Value = ();
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array of conversations or requests")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+            while let Some(value) = seq.next_element()? {
+                self.element += 1;
+                match entry(value, self.element, self.options) {
+                    Ok(Some(entry)) => self.entries.push(entry),
+                    Ok(None) => self.skipped += 1,
+                    Err(error) => {
+                        self.fault = Some(error);
+                        return Err(serde::de::Error::custom("malformed element"));
+                    }
+                }
+            }
+            Ok(())
+        }
+    }
+    impl<'de> DeserializeSeed<'de> for &mut Elements<'_> {
+        type Value = ();
+        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+            deserializer.deserialize_seq(self)
+        }
+    }
+    let mut elements = Elements { options, entries, skipped: 0, element: 0, fault: None };
+    let mut json = serde_json::Deserializer::from_reader(reader);
+    let read = elements.deserialize(&mut json).and_then(|()| json.end());
+    match (read, elements.fault) {
+        (_, Some(fault)) => Err(fault),
+        (Err(error), None) => Err(DataError::line(error.line(), format!("malformed JSON: {error}"))),
+        (Ok(()), None) => Ok(elements.skipped),
+    }
+}
+
+fn entry(value: Value, line: usize, options: &ReadOptions) -> Result<Option<Entry>, DataError> {
+    let Value::Object(mut object) = value else {
+        return Err(DataError::line(line, "not a JSON object: one object for each request is expected"));
+    };
+    if let Some(conversation) = object.remove("conversations").or_else(|| object.remove("conversation")) {
+        return share_gpt(&conversation, line);
+    }
+    let content = content(&mut object, line)?;
+    let output_tokens =
+        find(&object, OUTPUT_LENGTHS).map(|(name, value)| count(line, name, value)).transpose()?;
+    let priority = match object.get("priority") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            Some(value.as_i64().and_then(|priority| i32::try_from(priority).ok()).ok_or_else(|| {
+                DataError::field(line, "priority", format!("{} is not a whole number", shown(value)))
+            })?)
+        }
+    };
+    Ok(Some(Entry { line, at: time(&object, line, options)?, content, output_tokens, priority }))
+}
+
+fn content(object: &mut Object, line: usize) -> Result<Content, DataError> {
+    if let Some((name, value)) = find(object, TOKEN_IDS) {
+        return token_ids(line, name, value);
+    }
+    if let Some(value) = object.get("messages") {
+        return messages(line, value);
+    }
+    match find(object, TEXTS) {
+        Some((_, Value::String(text))) if !text.is_empty() => return Ok(Content::Text(text.as_str().into())),
+        Some((name, value @ Value::Array(_))) => return token_ids(line, name, value),
+        Some((name, value)) => {
+            return Err(DataError::field(
+                line,
+                name,
+                format!("{} is neither a text nor token ids", shown(value)),
+            ));
+        }
+        None => {}
+    }
+    let Some((name, value)) = find(object, INPUT_LENGTHS) else {
+        let fields: Vec<&str> = object.keys().map(String::as_str).collect();
+        return Err(DataError::field(
+            line,
+            "prompt",
+            format!(
+                "missing; a request has `prompt`, `messages`, `conversations` or `input_length` (there are: {})",
+                fields.join(", ")
+            ),
+        ));
+    };
+    let tokens = count(line, name, value)?;
+    match find(object, BLOCK_IDS) {
+        Some((name, value)) => {
+            let ids: Box<[u64]> = integers(line, name, value, "hash ids")?;
+            Ok(if ids.is_empty() { Content::Length(tokens) } else { Content::Blocks { tokens, ids } })
+        }
+        None => Ok(Content::Length(tokens)),
+    }
+}
+
+/// The first question and the answer to it, as vLLM's tool takes them. The recorded answer only gives the length
+/// of the output, estimated from its bytes.
+fn share_gpt(conversation: &Value, line: usize) -> Result<Option<Entry>, DataError> {
+    let wrong = |problem: &str| DataError::field(line, "conversations", problem);
+    let turns = conversation.as_array().ok_or_else(|| wrong("not an array of turns"))?;
+    let mut question = None;
+    for turn in turns {
+        let (Some(from), Some(said)) = (
+            turn.get("from").or_else(|| turn.get("role")).and_then(Value::as_str),
+            turn.get("value").or_else(|| turn.get("content")).and_then(Value::as_str),
+        ) else {
+            return Err(wrong("a turn has no `from` and `value`"));
+        };
+        match (from, question) {
+            ("human" | "user", None) if !said.is_empty() => question = Some(said),
+            ("gpt" | "assistant" | "chatgpt" | "bing" | "bard" | "model", Some(question))
+                if !said.is_empty() =>
+            {
+                let answer = crate::Prompt::Text(said.into()).estimated_tokens();
+                return Ok(Some(Entry {
+                    line,
+                    at: None,
+                    content: Content::Text(question.into()),
+                    output_tokens: Some(answer.min(MAX_TOKENS)),
+                    priority: None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+fn messages(line: usize, value: &Value) -> Result<Content, DataError> {
+    let wrong = |problem: String| DataError::field(line, "messages", problem);
+    let list = value.as_array().filter(|list| !list.is_empty());
+    let list = list.ok_or_else(|| wrong("not an array of messages with `role` and `content`".to_owned()))?;
+    let mut messages = Vec::with_capacity(list.len());
+    for (place, message) in list.iter().enumerate() {
+        let role = message.get("role").and_then(Value::as_str);
+        let role = role.ok_or_else(|| wrong(format!("message {} has no `role`", place + 1)))?;
+        let content = match message.get("content") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(parts)) => text_parts(parts)
+                .ok_or_else(|| wrong(format!("message {} has a part that is not text", place + 1)))?,
+            _ => return Err(wrong(format!("message {} has no `content` that is text", place + 1))),
+        };
+        messages.push((role.to_owned(), content));
+    }
+    Ok(Content::Chat(messages.into()))
+}
+
+fn text_parts(parts: &[Value]) -> Option<String> {
+    parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect()
+}
+
+/// The time of arrival in nanoseconds, by whichever name it has.
+fn time(object: &Object, line: usize, options: &ReadOptions) -> Result<Option<u64>, DataError> {
+    let unit = options.timestamp_unit_s.unwrap_or(1e-3);
+    for (name, unit) in [("timestamp", unit), ("arrival_time_ns", 1e-9), ("arrival_time", 1.0)] {
+        let Some(value) = object.get(name).filter(|value| !value.is_null()) else { continue };
+        // Whole nanoseconds and milliseconds stay exact; a Unix time in nanoseconds does not fit a float.
+        if let (Some(whole), 1e-9) = (value.as_u64(), unit) {
+            return Ok(Some(whole));
+        }
+        let seconds = value.as_f64().map(|number| number * unit);
+        return nanos(seconds).map(Some).ok_or_else(|| {
+            DataError::field(line, name, format!("{} is not a time of 0 or more", shown(value)))
+        });
+    }
+    Ok(None)
+}
+
+/// Nanoseconds of a time that fits.
+pub(super) fn nanos(seconds: Option<f64>) -> Option<u64> {
+    let nanos = (seconds? * 1e9).round();
+    (0.0..u64::MAX as f64).contains(&nanos).then_some(nanos as u64)
+}
+
+fn find<'a>(object: &'a Object, names: &[&'static str]) -> Option<(&'static str, &'a Value)> {
+    names
+        .iter()
+        .find_map(|name| object.get(*name).filter(|value| !value.is_null()).map(|value| (*name, value)))
+}
+
+fn count(line: usize, name: &str, value: &Value) -> Result<u32, DataError> {
+    let whole =
+        value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64));
+    whole.filter(|count| (1..=u64::from(MAX_TOKENS)).contains(count)).map(|count| count as u32).ok_or_else(
+        || {
+            DataError::field(
+                line,
+                name,
+                format!("{} is not a number of tokens (1 to {MAX_TOKENS})", shown(value)),
+            )
+        },
+    )
+}
+
+fn token_ids(line: usize, name: &str, value: &Value) -> Result<Content, DataError> {
+    let ids: Box<[u32]> = integers(line, name, value, "token ids")?;
+    if ids.is_empty() {
+        return Err(DataError::field(line, name, "an empty prompt"));
+    }
+    Ok(Content::Ids(Vec::from(ids).into()))
+}
+
+fn integers<T: TryFrom<u64>>(
+    line: usize,
+    name: &str,
+    value: &Value,
+    what: &str,
+) -> Result<Box<[T]>, DataError> {
+    let list =
+        value.as_array().ok_or_else(|| DataError::field(line, name, format!("not an array of {what}")))?;
+    list.iter()
+        .map(|id| {
+            id.as_u64()
+                .and_then(|id| T::try_from(id).ok())
+                .ok_or_else(|| DataError::field(line, name, format!("{} is not one of {what}", shown(id))))
+        })
+        .collect()
+}
+
+/// A value in an error message, cut where it is long.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("`{}…`", &text[..end]),
+        None => format!("`{text}`"),
+    }
+}
