@@ -9,17 +9,26 @@
 //! | [`openai`] | requests, stream events and bodies of the OpenAI API in the dialects of four engines |
 //! | [`prometheus`] | the text of `/metrics`, read and written |
 //! | [`scrape_log`] | many pages of metrics in one file |
+//! | [`vllm_log`] | vLLM's server log: facts, iterations, and its lines written |
+//! | [`llama_log`] | llama.cpp's server log |
 //! | [`vllm_bench`] | the results of `vllm bench serve` |
 
+pub mod llama_log;
 pub mod openai;
 pub mod prometheus;
 pub mod scrape_log;
 pub mod sse;
 pub mod vllm_bench;
+pub mod vllm_log;
 
 /// The first characters of what was to be parsed, for an error message.
 fn excerpt(bytes: &[u8]) -> String {
     const SHOWN: usize = 80;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
     text.trim().chars().take(SHOWN).collect()
+}
+
+/// The first `bytes` of a text, cut between characters.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
