@@ -7,8 +7,10 @@
 //! | --- | --- |
 //! | [`batch`] | [`Batch`](batch), what one step consists of, and [`StepCost`], the seam to its duration |
 //! | [`catalog`] | models and GPUs: shapes, KV bytes, arithmetic |
+//! | [`cost`] | how long a step takes |
 
 pub mod batch;
 pub mod catalog;
+pub mod cost;
 
 pub use batch::{Entry, Scheduled, StepCost, StepCostError, StepShape, StepTime};

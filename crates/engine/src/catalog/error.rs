@@ -51,6 +51,9 @@ pub enum CatalogError {
         /// Why not.
         reason: String,
     },
+    /// The weights leave no room.
+    #[error("the model does not fit: {0}")]
+    DoesNotFit(String),
     /// An unknown `--kv-cache-dtype`.
     #[error(
         "--kv-cache-dtype {0}: known are auto, bfloat16, float16, fp8, fp8_e4m3, fp8_e5m2, fp8_ds_mla, fp8_per_token_head, \

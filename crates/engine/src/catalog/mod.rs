@@ -11,14 +11,18 @@
 //! | `work` | [`StepWork`], FLOPs and traffic by vLLM's formulas |
 //! | `expected` | the work of requests that are never preempted |
 //! | `known` | models by name |
+//! | `gpu` | [`Gpu`], [`Efficiency`], every number with its [`Mark`] and source |
+//! | `pool` | [`PoolEstimate`], the memory left for KV |
 
 mod attention;
 mod config;
 mod deployment;
 mod error;
 mod expected;
+mod gpu;
 mod known;
 mod parameters;
+mod pool;
 mod quantization;
 mod shape;
 mod work;
@@ -28,8 +32,10 @@ pub use config::with_overrides;
 pub use deployment::{Deployment, KvDtype};
 pub use error::CatalogError;
 pub use expected::request_work;
+pub use gpu::{Efficiency, Figure, Gpu, Mark};
 pub use known::{KnownModel, known_model, known_models, known_shape};
 pub use parameters::Parameters;
+pub use pool::{PoolEstimate, PoolSettings};
 pub use quantization::{Quantization, Reach};
 pub use shape::{Experts, ModelShape};
 pub use work::StepWork;

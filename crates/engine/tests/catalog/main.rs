@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
 mod flops;
+mod gpus;
 mod shapes;
