@@ -29,7 +29,9 @@ pub struct Scheduled {
     pub recomputed: u32,
     /// How it came into this step.
     pub entry: Entry,
-    /// A *context* request in the words of vLLM's iteration log: no output yet, in flight or done.
+    /// A *context* request in the words of vLLM's iteration log: no output yet, in flight or done; or admitted in
+    /// this step, for the model runner (V2) is told of a resumed request as of a new one. Later chunks of a
+    /// recomputation are *generation*.
     pub context: bool,
     /// The step yields a token for it: this is not an unfinished chunk of a prefill.
     pub samples: bool,
@@ -40,6 +42,63 @@ impl Scheduled {
     /// and its attention kernels make the same distinction.
     pub fn prefill(&self) -> bool {
         self.tokens > 1 || self.entry != Entry::Running
+    }
+}
+
+/// A request that was thrown out to make room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Victim {
+    /// Its place in the slab.
+    pub slot: u32,
+    /// Tokens whose KV it lost (what of it stays findable in the prefix cache included).
+    pub tokens: u32,
+    /// Free blocks before it was thrown out.
+    pub free_before: u32,
+    /// Free blocks after it was thrown out.
+    pub free_after: u32,
+}
+
+/// What the scheduler decided for one step.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// Number of the step, counted from 1; steps without tokens count.
+    pub number: u64,
+    /// Who gets how many tokens: running requests first, then the admitted.
+    pub requests: Vec<Scheduled>,
+    /// Tokens of all of them.
+    pub tokens: u32,
+    /// Requests for which a token is sampled.
+    pub sampling: u32,
+    /// Who was thrown out, in order.
+    pub victims: Vec<Victim>,
+    /// Keys of requests whose end is told to the workers with this step, sorted.
+    pub finished: Vec<u64>,
+    /// Length of the running queue after the decision.
+    pub running: u32,
+    /// Length of the waiting queues after the decision.
+    pub waiting: u32,
+    /// Free blocks after the decision.
+    pub free_blocks: u32,
+}
+
+impl Batch {
+    /// What a cost model sees of it.
+    pub fn shape(&self) -> StepShape<'_> {
+        StepShape {
+            requests: &self.requests,
+            tokens: self.tokens,
+            sampling: self.sampling,
+            running: self.running,
+        }
+    }
+
+    /// Empties it for the next decision; what it has allocated stays.
+    pub(crate) fn clear(&mut self) {
+        self.requests.clear();
+        self.victims.clear();
+        self.finished.clear();
+        self.tokens = 0;
+        self.sampling = 0;
     }
 }
 

@@ -5,12 +5,23 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`batch`] | [`Batch`](batch), what one step consists of, and [`StepCost`], the seam to its duration |
+//! | [`config`] | [`EngineConfig`], the settings by vLLM's names |
+//! | [`batch`] | [`Batch`], what one step consists of, and [`StepCost`], the seam to its duration |
 //! | [`catalog`] | models and GPUs: shapes, KV bytes, arithmetic |
 //! | [`cost`] | how long a step takes |
+//! | [`kv`] | the block pool and the prefix cache |
+//! | [`scheduler`] | [`Scheduler`], what is in the next step, and [`EngineLoop`], the order of events |
+//! | [`trace`] | [`trace::verify`], the scheduler held against traces of the real one |
 
 pub mod batch;
 pub mod catalog;
+pub mod config;
 pub mod cost;
+pub mod kv;
+pub mod scheduler;
+pub mod trace;
 
-pub use batch::{Entry, Scheduled, StepCost, StepCostError, StepShape, StepTime};
+pub use batch::{Batch, Entry, Scheduled, StepCost, StepCostError, StepShape, StepTime, Victim};
+pub use config::{ConfigError, EngineConfig, Policy};
+pub use kv::{BlockPool, Content};
+pub use scheduler::{EngineLoop, Finish, NewRequest, Output, Outputs, Refusal, RequestId, Scheduler, Stall};

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 /// A row of `steps.parquet`: simulated, or parsed from a server's iteration log.
 ///
 /// The four composition columns mean what vLLM's iteration log means by them: a *context* request has no output
-/// yet, everything else (a resumed request that recomputes included) is a *generation* request.
+/// yet or was admitted in this step (the first chunk of a recomputation after a preemption is such a one, with the
+/// model runner V2 that is the default); everything else, later chunks of a recomputation included, is a
+/// *generation* request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepRow {
     /// Number of the iteration.
@@ -15,7 +17,7 @@ pub struct StepRow {
     pub time: Ns,
     /// How long it took. From a log of an asynchronous server this is the wait of the engine core, not the step.
     pub duration: Option<Ns>,
-    /// Requests in their first prefill.
+    /// Requests in their first prefill, and those admitted again in this step.
     pub context_requests: u32,
     /// Tokens of these.
     pub context_tokens: u32,

@@ -1,0 +1,126 @@
+//! The first half of a step: requests that run already, and who is thrown out for them.
+
+use super::Scheduler;
+use super::request::Status;
+use crate::batch::{Batch, Entry, Scheduled, Victim};
+use crate::config::Policy;
+
+impl Scheduler {
+    /// Serves the running queue in its order, up to `budget` tokens.
+    pub(super) fn schedule_running(&mut self, batch: &mut Batch, budget: &mut u32) {
+        let mut place = 0;
+        while place < self.running.len() && *budget > 0 {
+            let slot = self.running[place];
+            let tokens = self.wanted(slot, *budget);
+            if tokens == 0 {
+                place += 1;
+                continue;
+            }
+            if !self.grow(slot, tokens) && !self.make_room(slot, tokens, batch, budget, &mut place) {
+                // The request threw itself out. What stands behind it gets nothing in this step.
+                return;
+            }
+            let request = &mut self.requests[slot];
+            request.in_step = true;
+            batch.requests.push(Scheduled {
+                slot,
+                tokens,
+                computed: request.computed,
+                recomputed: 0,
+                entry: Entry::Running,
+                context: request.tokens == request.prompt && request.placeholders == 0,
+                samples: false,
+            });
+            *budget -= tokens;
+            place += 1;
+        }
+    }
+
+    /// Tokens that a running request gets if `budget` are left.
+    fn wanted(&self, slot: u32, budget: u32) -> u32 {
+        let request = &self.requests[slot];
+        if request.placeholders > 0 && request.computed + 2 - request.placeholders >= request.most {
+            // The step in flight yields its last token.
+            return 0;
+        }
+        let mut tokens = (request.tokens + request.placeholders).saturating_sub(request.computed);
+        let threshold = self.config.long_prefill_token_threshold;
+        if 0 < threshold && threshold < tokens {
+            tokens = threshold;
+        }
+        tokens.min(budget).min(self.config.max_model_len.saturating_sub(request.computed + 1))
+    }
+
+    /// Throws requests out until `slot` gets its blocks; false when it had to go itself.
+    fn make_room(
+        &mut self,
+        slot: u32,
+        tokens: u32,
+        batch: &mut Batch,
+        budget: &mut u32,
+        place: &mut usize,
+    ) -> bool {
+        loop {
+            let index = self.victim();
+            let victim = self.running.remove(index);
+            if self.requests[victim].in_step {
+                self.requests[victim].in_step = false;
+                if let Some(entry) = batch.requests.iter().position(|other| other.slot == victim) {
+                    *budget += batch.requests.remove(entry).tokens;
+                }
+                *place -= 1;
+            }
+            self.preempt(victim, batch);
+            if victim == slot {
+                return false;
+            }
+            if self.grow(slot, tokens) {
+                return true;
+            }
+        }
+    }
+
+    /// Where in the running queue the next victim stands. The queue is not empty.
+    fn victim(&self) -> usize {
+        match self.config.scheduling_policy {
+            Policy::Fcfs => self.running.len() - 1,
+            Policy::Priority => {
+                let urgency = |place: usize| {
+                    let request = &self.requests[self.running[place]];
+                    (request.priority, request.arrival)
+                };
+                // The first of the least urgent.
+                (1..self.running.len()).fold(
+                    0,
+                    |worst, place| {
+                        if urgency(place) > urgency(worst) { place } else { worst }
+                    },
+                )
+            }
+        }
+    }
+
+    /// Drops the KV of a request that was taken out of the running queue, and lets it wait again.
+    fn preempt(&mut self, slot: u32, batch: &mut Batch) {
+        let free_before = self.pool.free_blocks();
+        let request = &mut self.requests[slot];
+        self.pool.release(&mut request.blocks);
+        batch.victims.push(Victim {
+            slot,
+            tokens: request.computed,
+            free_before,
+            free_after: self.pool.free_blocks(),
+        });
+        request.status = Status::Preempted;
+        request.reached = request.reached.max(request.computed);
+        request.computed = 0;
+        request.published = 0;
+        request.stale = request.in_flight;
+        request.placeholders = 0;
+        request.preemptions += 1;
+        request.turns.preempted += 1;
+        request.turns.out = true;
+        self.preemptions += 1;
+        self.waiting.push_front(slot, &self.requests[slot]);
+    }
+}

@@ -1,0 +1,106 @@
+//! The scheduler against traces of vLLM's own.
+#![allow(clippy::unwrap_used, reason = "clippy sees no tests in the functions that the tests share")]
+
+use precipice_engine::trace::{Report, TraceError, Verdict, verify};
+use std::path::{Path, PathBuf};
+
+fn data(directory: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(directory);
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn read(file: &Path) -> Report {
+    verify(&std::fs::read(file).unwrap()).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// A small trace as text.
+fn small() -> String {
+    let file = data("vllm-sched-0.27.1").remove(0);
+    let mut text = String::new();
+    let bytes = std::fs::read(file).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text).unwrap();
+    text
+}
+
+#[test]
+fn every_iteration_of_every_case_is_identical() {
+    let mut cases = 0;
+    for file in data("vllm-sched-0.27.1") {
+        for case in read(&file).cases {
+            assert_eq!(case.verdict, Verdict::Identical, "{case}");
+            assert!(case.steps > 0);
+            cases += 1;
+        }
+    }
+    assert_eq!(cases, 114);
+}
+
+#[test]
+fn every_golden_event_is_identical_block_ids_included() {
+    let file = data("vllm-sched-golden").remove(0);
+    let report = read(&file);
+    let (skipped, compared): (Vec<_>, Vec<_>) =
+        report.cases.iter().partition(|case| matches!(case.verdict, Verdict::Skipped(_)));
+    assert!(report.identical(), "{report}");
+    assert_eq!(compared.len(), 44);
+    assert_eq!(
+        skipped.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "sliding_window_sync: skipped: sliding window is out of scope",
+            "sliding_window_async: skipped: sliding window is out of scope"
+        ]
+    );
+}
+
+#[test]
+fn plain_text_and_gzip_are_told_apart_by_content() {
+    assert!(verify(small().as_bytes()).unwrap().identical());
+    assert!(matches!(verify(b"\x1f\x8bnot really"), Err(TraceError::Unreadable(_))));
+    assert_eq!(verify(b"\n\n"), Err(TraceError::Empty));
+}
+
+#[test]
+fn several_cases_may_follow_each_other() {
+    let twice = small() + &small();
+    assert_eq!(verify(twice.as_bytes()).unwrap().cases.len(), 2);
+}
+
+#[test]
+fn a_changed_decision_is_the_first_difference_with_both_sides() {
+    let mut lines: Vec<_> = small().lines().map(str::to_owned).collect();
+    lines[5] = lines[5].replacen("\"free\":", "\"free\":1", 1);
+    let report = verify(lines.join("\n").as_bytes()).unwrap();
+    assert!(!report.identical());
+    let text = report.to_string();
+    assert!(text.contains("line 6, iteration 4, `s.free`\n  trace:  111\n  engine: 11"), "{text}");
+}
+
+#[test]
+fn a_lost_iteration_is_a_difference() {
+    let mut lines: Vec<_> = small().lines().map(str::to_owned).collect();
+    lines.remove(5);
+    let text = verify(lines.join("\n").as_bytes()).unwrap().to_string();
+    assert!(text.contains("line 6, iteration 5, `i`\n  trace:  5\n  engine: 4"), "{text}");
+}
+
+#[test]
+fn what_is_missing_is_named_by_line_and_key() {
+    let trace = small();
+    for (find, replace, message) in [
+        ("\"num_blocks\":54,", "", "line 1: missing field `num_blocks`"),
+        ("\"pre\":[],", "", "line 2: missing field `pre`"),
+        ("\"max_tokens\":132", "\"max_tokens\":0", "line 2: request 0: max_tokens must be at least 1"),
+        ("{\"case\"", "{\"kase\"", "line 1: missing field `case`"),
+        ("\"block_size\":16", "\"block_size\":0", "line 1: params: --block-size must be at least 1, not 0"),
+    ] {
+        assert!(trace.contains(find), "{find}");
+        let error = verify(trace.replacen(find, replace, 1).as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+    let cut: Vec<_> = trace.lines().take(4).collect();
+    let error = verify(cut.join("\n").as_bytes()).unwrap_err();
+    assert_eq!(error.to_string(), "line 4: the trace ends here, without its last line (missing field `end`)");
+}
