@@ -9,18 +9,26 @@
 //! | [`findings`] | [`Findings`], the JSON contract of `precipice analyze --json` |
 //! | [`figures`] | [`Figures`], plain data for plots |
 //! | [`options`] | [`Options`], what a caller may choose |
+//! | [`stats`] | order statistics, intervals, lines, series |
+//! | `client` | counts, throughput, latencies, gaps, in-flight |
+//! | `window` | the measured part of a run and the zero of its moments |
 //!
 //! Every figure's definition, with its edge cases and its source, is in `docs/method.md`.
 
 pub mod figures;
 pub mod findings;
 pub mod options;
+pub mod stats;
+
+mod client;
+mod window;
 
 pub use figures::Figures;
 pub use findings::Findings;
 pub use options::{Options, Slo};
 
 use precipice_record::Run;
+use window::Window;
 
 /// What [`analyze`] finds.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,9 +43,26 @@ pub struct Analysis {
 ///
 /// Never fails: what a run lacks is absent from the findings, and a warning says what was missing where that
 /// is not plain from the run itself.
-pub fn analyze(run: &Run, _options: &Options) -> Analysis {
-    Analysis {
-        findings: Findings { source: run.manifest.source, ..Findings::default() },
-        figures: Figures::default(),
+pub fn analyze(run: &Run, options: &Options) -> Analysis {
+    let window = Window::of(run);
+    let client = client::analyze(run, window, options);
+    let mut figures = Figures::default();
+    if let Some(window) = window {
+        figures::client::draw(&mut figures.timeline, &client, window, options.points);
     }
+    figures.latencies = client.latencies;
+    figures.longest_gaps = client.longest_gaps;
+    let mut server = findings::ServerFindings::default();
+    server.ttft_parts_ms.total = client.ttft_from_sent_ms;
+    let mut warnings = run.manifest.warnings.clone();
+    warnings.extend(client.warnings);
+    let findings = Findings {
+        source: run.manifest.source,
+        state: run.manifest.state,
+        client: client.findings,
+        server,
+        warnings,
+        ..Findings::default()
+    };
+    Analysis { findings, figures }
 }

@@ -3,8 +3,10 @@
 //! Moments are seconds since the first measured request was sent, as in the findings. Lines are thinned to
 //! [`crate::Options::points`] in such a way that every extreme is still there.
 
+pub(crate) mod client;
 mod distribution;
 mod line;
+mod thin;
 
 pub use distribution::Curve;
 pub use line::Line;

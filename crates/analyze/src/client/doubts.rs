@@ -1,0 +1,84 @@
+//! Reasons not to believe a figure of the client.
+
+use super::sample::QUANTILES;
+use super::streams::Streams;
+use crate::findings::{ClientFindings, Distribution};
+use crate::stats::interval::{CONFIDENCE, samples_needed};
+use precipice_record::Warning;
+
+/// Share of events that arrived with others in one read from which on their gaps are said to be unobservable.
+const COALESCED: f64 = 0.01;
+
+/// Warnings that follow from the client's figures.
+pub(super) fn warnings(findings: &ClientFindings, streams: &Streams) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let named = [
+        ("ttft_ms", &findings.ttft_ms),
+        ("itl_ms", &findings.itl_ms),
+        ("tpot_ms", &findings.tpot_ms),
+        ("e2el_ms", &findings.e2el_ms),
+    ];
+    warnings.extend(named.into_iter().filter_map(|(name, distribution)| beyond_sample(name, distribution)));
+    let share = streams.coalesced as f64 / streams.len().max(1) as f64;
+    if share > COALESCED {
+        let text = format!(
+            "{:.1} % of the token events came in one socket read with others: the gaps between them are not \
+             observable and count as 0; read ITL percentiles below p99 with care.",
+            share * 100.0
+        );
+        warnings.push(Warning::new("coalesced_reads", text).with("share", share));
+    }
+    if streams.orphans > 0 {
+        let text = format!(
+            "{} token events belong to attempts that have no row (the run was cut off); they are left out.",
+            streams.orphans
+        );
+        warnings.push(Warning::new("events_without_request", text).with("events", streams.orphans));
+    }
+    warnings
+}
+
+/// Percentiles whose upper end is beyond the sample (theory: distribution-free intervals).
+fn beyond_sample(name: &str, distribution: &Distribution) -> Option<Warning> {
+    let names = ["p50", "p90", "p99", "p99.9", "p99.99"];
+    let beyond: Vec<&str> = names
+        .into_iter()
+        .zip(QUANTILES)
+        .filter(|&(_, q)| distribution.n < samples_needed(q, CONFIDENCE))
+        .map(|(name, _)| name)
+        .collect();
+    let first = QUANTILES[names.len() - beyond.len().max(1)];
+    if distribution.n == 0 || beyond.is_empty() {
+        return None;
+    }
+    let needed = samples_needed(first, CONFIDENCE);
+    let text = format!(
+        "{name}: {} samples are too few for {}; read them as \"at least\". {} needs {needed} samples for an upper \
+         bound.",
+        distribution.n,
+        beyond.join(", "),
+        beyond[0],
+    );
+    let warning = Warning::new("percentile_beyond_sample", text);
+    Some(
+        warning
+            .with("metric", name)
+            .with("n", distribution.n)
+            .with("percentiles", beyond)
+            .with("needed", needed),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Distribution, beyond_sample};
+
+    #[test]
+    fn each_percentile_beyond_the_sample_is_named() {
+        let warning = beyond_sample("ttft_ms", &Distribution { n: 128, ..Distribution::default() }).unwrap();
+        assert_eq!(warning.evidence["percentiles"], serde_json::json!(["p99", "p99.9", "p99.99"]));
+        assert_eq!(warning.evidence["needed"], 368);
+        assert_eq!(beyond_sample("itl_ms", &Distribution { n: 262_016, ..Distribution::default() }), None);
+        assert_eq!(beyond_sample("itl_ms", &Distribution::default()), None);
+    }
+}
