@@ -355,6 +355,12 @@ mod tests {
     }
 
     #[test]
+    fn an_event_named_error_is_one() {
+        let event = crate::sse::Event { event: b"error", data: b"overloaded" };
+        assert_eq!(crate::openai::glance_event(event).class, EventClass::Error);
+    }
+
+    #[test]
     fn each_shape_of_error_is_one() {
         for event in [
             r#"{"error":{"message":"m","type":"t","code":500}}"#,

@@ -4,6 +4,7 @@
 //! allocated. It knows where in the object it is, so that a text that contains `"error"` does not fool it.
 
 use crate::openai::Usage;
+use crate::sse::Event;
 use memchr::{memchr, memchr2};
 
 /// What kind of event it is.
@@ -45,6 +46,15 @@ pub struct Glance {
 /// The kind of an event, by its `data`. See [`glance`].
 pub fn classify(data: &[u8]) -> EventClass {
     glance(data).class
+}
+
+/// Looks at a whole event: as [`glance()`], but an event of the name `error` is one, whatever its data.
+pub fn glance_event(event: Event<'_>) -> Glance {
+    let mut seen = glance(event.data);
+    if event.event == b"error" {
+        seen.class = EventClass::Error;
+    }
+    seen
 }
 
 /// Looks at the `data` of an event. Never fails: what is no JSON object is [`EventClass::Other`].

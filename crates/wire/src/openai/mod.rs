@@ -6,16 +6,28 @@
 //! | [`glance`](mod@glance) | what the load path must know of an event between two stamps |
 //! | [`chunk`] | an event parsed in full |
 //! | [`token`] | which events carry tokens, and how many |
+//! | [`failure`] | what a server says when it refuses |
+//! | [`models`] | `/v1/models` |
+//! | [`incoming`] | a request as a server receives it |
+//! | [`write`](mod@write) | what a server says back |
 
 pub mod chunk;
+pub mod failure;
 pub mod glance;
+pub mod incoming;
+pub mod models;
 pub mod request;
 pub mod token;
+pub mod write;
 
 pub use chunk::{Choice, Chunk, NotAChunk, parse_chunk};
-pub use glance::{EventClass, Glance, classify, glance};
+pub use failure::{ErrorShape, ServerError};
+pub use glance::{EventClass, Glance, classify, glance, glance_event};
+pub use incoming::{IncomingPrompt, IncomingRequest, Refusal};
+pub use models::{ModelInfo, NotModels, parse_models, write_models};
 pub use request::{BodyError, Endpoint, PromptBody, RequestBody};
 pub use token::TokenMeter;
+pub use write::{ErrorBody, ResponseWriter, TokenChunk, UsageCounts};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

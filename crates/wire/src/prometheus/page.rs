@@ -195,7 +195,9 @@ pub fn parse_limited<'a>(
         let end = memchr(b'\n', rest).unwrap_or(rest.len());
         let (line, after) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
         let refuse = |reason| PageError::Line { line: number, reason, text: crate::excerpt(line) };
-        let text = std::str::from_utf8(line).map_err(|_| refuse("not UTF-8"))?.trim();
+        let text = std::str::from_utf8(line).map_err(|_| refuse("not UTF-8"))?;
+        // What ends a help text in blanks keeps them.
+        let text = text.strip_suffix('\r').unwrap_or(text).trim_start();
         rest = after;
         if let Some(comment) = text.strip_prefix('#') {
             if comment.trim() == "EOF" {
@@ -204,7 +206,7 @@ pub fn parse_limited<'a>(
             if let Some(line) = header(comment) {
                 on_line(line);
             }
-        } else if !text.is_empty() {
+        } else if !text.trim_end().is_empty() {
             on_line(Line::Sample(sample(text).map_err(refuse)?));
         }
     }
