@@ -63,7 +63,7 @@ impl Plan {
             }
             output.add(request.output_tokens);
             if counted < SHARED_AMONG {
-                shared.add(&request.prompt);
+                shared.add(&request.prompt, self.own_stream(request.index));
             }
             counted += 1;
         }
@@ -118,19 +118,25 @@ struct Shared {
 }
 
 impl Shared {
-    fn add(&mut self, prompt: &Prompt) {
+    /// `own` is the stream that no other prompt has: there is no use in remembering it.
+    fn add(&mut self, prompt: &Prompt, own: u64) {
         match prompt {
-            Prompt::Tokens(runs) => self.runs(runs.iter().copied()),
+            Prompt::Tokens(runs) => self.runs(runs.iter().copied(), own),
             Prompt::Ids(ids) => {
-                self.runs(ids.iter().map(|id| TokenRun { stream: u64::from(*id), start: 0, len: 1 }));
+                self.runs(ids.iter().map(|id| TokenRun { stream: u64::from(*id), start: 0, len: 1 }), own);
             }
             Prompt::Text(_) | Prompt::Chat(_) => self.texts = true,
         }
     }
 
-    fn runs(&mut self, runs: impl Iterator<Item = TokenRun>) {
+    fn runs(&mut self, runs: impl Iterator<Item = TokenRun>, own: u64) {
         let (mut beginning, mut known) = (0, true);
         for run in runs {
+            self.all += u64::from(run.len);
+            // It ends the prompt, if it occurs in it.
+            if run.stream == own {
+                return;
+            }
             let key = hash::mix(hash::mix(beginning, run.stream), u64::from(run.start));
             let before = self.seen.entry(key).or_insert(0);
             if known {
@@ -138,7 +144,6 @@ impl Shared {
             }
             known &= *before >= run.len;
             *before = run.len.max(*before);
-            self.all += u64::from(run.len);
             beginning = hash::mix(key, u64::from(run.len));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::schedule::Schedule;
 use crate::seed::{Part, SeedTree};
-use crate::shape::Shapes;
+use crate::shape::{Shapes, own_stream};
 use crate::{Arrival, Dataset, Load, PlannedRequest, Seconds, Spec, SpecError};
 use std::sync::Arc;
 
@@ -54,7 +54,14 @@ impl Plan {
             }
         }
         let ramp_s = ramp_seconds(&spec, limit);
-        Ok(Self { spec, seed, salt: salt.map(Into::into), data, by_time, limit, ramp_s })
+        let plan = Self { spec, seed, salt: salt.map(Into::into), data, by_time, limit, ramp_s };
+        if plan.requests().next().is_none() {
+            return Err(SpecError::new(
+                "--duration",
+                "no request is due within it; make it longer or raise --rate",
+            ));
+        }
+        Ok(plan)
     }
 
     /// What was asked for.
@@ -108,8 +115,9 @@ impl Plan {
         }
     }
 
-    pub(crate) fn salt_ref(&self) -> Option<&str> {
-        self.salt.as_deref()
+    /// The stream of the tokens that only measured request `index` has.
+    pub(crate) fn own_stream(&self, index: u32) -> u64 {
+        own_stream(SeedTree::new(self.seed, Part::Measured).content(self.salt()), index)
     }
 
     pub(crate) fn data(&self) -> Option<&Arc<Dataset>> {
@@ -160,7 +168,7 @@ impl Iterator for Requests {
         if self.limit.is_some_and(|limit| self.index >= limit) || self.index == u32::MAX {
             return None;
         }
-        let due = self.schedule.next(self.shapes.time())?;
+        let due = self.schedule.next(|| self.shapes.time())?;
         if let (Arrival::At(at), Some(until)) = (due.arrival, self.until)
             && at >= until
         {

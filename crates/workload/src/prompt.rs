@@ -69,86 +69,10 @@ impl Prompt {
             Self::Text(_) | Self::Chat(_) => None,
         }
     }
-
-    /// One key for each full block of `block` tokens, chained as prefix caches chain them: two prompts have the
-    /// same key at block i if and only if they agree on all tokens up to its end (up to hash collisions). `None`
-    /// for text, whose tokens are not known here, and for `block` 0.
-    pub fn block_keys(&self, block: u32) -> Option<Vec<u64>> {
-        if block == 0 {
-            return None;
-        }
-        let mut keys = BlockKeys::new(block);
-        match self {
-            Self::Tokens(runs) => {
-                for run in runs {
-                    keys.extend(*run);
-                }
-            }
-            Self::Ids(ids) => {
-                for id in ids.iter() {
-                    keys.extend(TokenRun { stream: hash::mix(LITERAL, u64::from(*id)), start: 0, len: 1 });
-                }
-            }
-            Self::Text(_) | Self::Chat(_) => return None,
-        }
-        Some(keys.done)
-    }
 }
-
-/// Root of the streams that stand for literal token ids.
-const LITERAL: u64 = 0x004C_4954_4552_414C;
 
 fn estimate(bytes: usize) -> u32 {
     (bytes.div_ceil(4)).clamp(1, u32::MAX as usize) as u32
-}
-
-/// Folds runs into keys of blocks. Runs that continue one another are one run, however they were cut.
-struct BlockKeys {
-    block: u32,
-    /// Tokens of the open block.
-    filled: u32,
-    chain: u64,
-    /// The last piece of the open block, still growing.
-    piece: Option<TokenRun>,
-    done: Vec<u64>,
-}
-
-impl BlockKeys {
-    fn new(block: u32) -> Self {
-        Self { block, filled: 0, chain: hash::mix(LITERAL, u64::from(block)), piece: None, done: Vec::new() }
-    }
-
-    fn extend(&mut self, mut run: TokenRun) {
-        while run.len > 0 {
-            let len = run.len.min(self.block - self.filled);
-            match &mut self.piece {
-                Some(piece)
-                    if piece.stream == run.stream && piece.start.wrapping_add(piece.len) == run.start =>
-                {
-                    piece.len += len;
-                }
-                _ => {
-                    self.close_piece();
-                    self.piece = Some(TokenRun { len, ..run });
-                }
-            }
-            self.filled += len;
-            run.start = run.start.wrapping_add(len);
-            run.len -= len;
-            if self.filled == self.block {
-                self.close_piece();
-                self.done.push(self.chain);
-                self.filled = 0;
-            }
-        }
-    }
-
-    fn close_piece(&mut self) {
-        if let Some(piece) = self.piece.take() {
-            let places = u64::from(piece.start) << 32 | u64::from(piece.len);
-            self.chain = hash::mix(hash::mix(self.chain, piece.stream), places);
-        }
-    }
 }
 
 /// The token at a place of a stream: uniform over `vocabulary`, the same for ever.

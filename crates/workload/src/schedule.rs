@@ -45,8 +45,8 @@ impl Schedule {
         Self::Closed { next: 0, concurrency: 1, stagger_ns: None }
     }
 
-    /// The next due time. `trace_time` is that of the data set's next entry, in nanoseconds since its first.
-    pub(crate) fn next(&mut self, trace_time: Option<u64>) -> Option<Due> {
+    /// The next due time. `trace_time` yields that of the data set's next entry, in nanoseconds since its first.
+    pub(crate) fn next(&mut self, trace_time: impl FnOnce() -> Option<u64>) -> Option<Due> {
         match self {
             Self::Closed { next, concurrency, stagger_ns } => {
                 let client = *next;
@@ -61,7 +61,7 @@ impl Schedule {
             }
             Self::Open(process) => process.next(),
             Self::Trace { speed } => {
-                let at = (trace_time? as f64 / *speed).round() as u64;
+                let at = (trace_time()? as f64 / *speed).round() as u64;
                 Some(Due { arrival: Arrival::At(at), ramp: false })
             }
         }

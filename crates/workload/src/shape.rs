@@ -107,8 +107,8 @@ impl Shapes {
             source,
             output: spec.output_tokens.map(|lengths| (lengths, seeds.generator(Purpose::OutputTokens))),
             priorities: spec.priority.clone().map(|classes| (classes, seeds.generator(Purpose::Priorities))),
-            content: seeds.content(plan.salt_ref()),
-            salted: plan.salt_ref().is_some(),
+            content: seeds.content(plan.salt()),
+            salted: plan.salt().is_some(),
             index: 0,
         }
     }
@@ -125,7 +125,7 @@ impl Shapes {
 
     /// The next shape. There always is one, unless the data set is empty.
     pub(crate) fn next(&mut self) -> Option<Shape> {
-        let own = hash::mix(hash::mix(self.content, OWN), u64::from(self.index));
+        let own = own_stream(self.content, self.index);
         self.index = self.index.wrapping_add(1);
         let (prompt, said_output, said_priority) = match &mut self.source {
             Source::Synthetic { input, rng, groups } => {
@@ -211,6 +211,11 @@ impl Shapes {
         let mark = (0..8).map(|place| known[crate::token_id(root, place, 0..known.len() as u32) as usize]);
         mark.chain(ids.iter().copied()).collect()
     }
+}
+
+/// The stream of the tokens that only request `index` has.
+pub(crate) fn own_stream(content: u64, index: u32) -> u64 {
+    hash::mix(hash::mix(content, OWN), u64::from(index))
 }
 
 /// `shared`, then tokens that no other prompt has.

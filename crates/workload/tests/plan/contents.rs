@@ -1,6 +1,6 @@
 //! What prompts have in common, and what they have not.
 
-use precipice_workload::{GroupChoice, Plan, PlannedRequest, Prompt, SharedPrefix, Spec, TokenRun};
+use precipice_workload::{GroupChoice, Plan, PlannedRequest, Prompt, SharedPrefix, Spec};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -8,8 +8,13 @@ fn plan(spec: &Spec, seed: u64, salt: Option<&str>) -> Plan {
     Plan::new(spec.clone(), seed, salt, None).unwrap()
 }
 
-fn first_blocks(requests: impl Iterator<Item = PlannedRequest>) -> HashSet<u64> {
-    requests.map(|request| request.prompt.block_keys(16).unwrap()[0]).collect()
+/// Ids in a vocabulary so large that different tokens have different ids.
+fn ids(request: &PlannedRequest) -> Vec<u32> {
+    request.prompt.token_ids(0..u32::MAX).unwrap()
+}
+
+fn first_blocks(requests: impl Iterator<Item = PlannedRequest>) -> HashSet<Vec<u32>> {
+    requests.map(|request| ids(&request)[..16].to_vec()).collect()
 }
 
 fn varied() -> Spec {
@@ -74,9 +79,9 @@ fn groups_share_their_prefix_and_only_that() {
     let prefix = SharedPrefix { groups: 5, tokens: 64, choice: GroupChoice::Uniform };
     let spec = Spec { prefix: Some(prefix), warmup: 20, ..Spec::closed(4, 500, 160, 8) };
     let plan = plan(&spec, 3, Some("s"));
-    let keys: Vec<Vec<u64>> = plan.requests().map(|request| request.prompt.block_keys(16).unwrap()).collect();
-    assert_eq!(keys.iter().map(|keys| &keys[..4]).collect::<HashSet<_>>().len(), 5);
-    assert_eq!(keys.iter().map(|keys| keys[4]).collect::<HashSet<_>>().len(), 500);
+    let prompts: Vec<Vec<u32>> = plan.requests().map(|request| ids(&request)).collect();
+    assert_eq!(prompts.iter().map(|ids| &ids[..64]).collect::<HashSet<_>>().len(), 5);
+    assert_eq!(prompts.iter().map(|ids| ids[64]).collect::<HashSet<_>>().len(), 500);
     assert!(first_blocks(plan.requests()).is_disjoint(&first_blocks(plan.warmup())));
     // 5 first sights of 64 tokens each, all others hit: (500 - 5) * 64 of 500 * 160.
     assert_eq!(plan.facts().planned_prefix_share, Some(495.0 * 64.0 / (500.0 * 160.0)));
@@ -119,23 +124,6 @@ fn token_ids_are_uniform_and_inside_the_vocabulary() {
     let chi2: f64 = counts.iter().map(|seen| (seen - 1000.0_f64).powi(2) / 1000.0).sum();
     // 63 degrees of freedom: 113.5 is exceeded with probability 1e-4.
     assert!(chi2 < 113.5, "{chi2}");
-}
-
-#[test]
-fn block_keys_do_not_depend_on_how_runs_are_cut() {
-    let run = |stream, start, len| TokenRun { stream, start, len };
-    let keys = |runs: Vec<TokenRun>| Prompt::Tokens(runs).block_keys(16).unwrap();
-    let whole = keys(vec![run(1, 0, 40), run(2, 0, 24)]);
-    assert_eq!(whole.len(), 4);
-    assert_eq!(whole, keys(vec![run(1, 0, 3), run(1, 3, 0), run(1, 3, 37), run(2, 0, 1), run(2, 1, 23)]));
-    let other = keys(vec![run(1, 0, 40), run(3, 0, 24)]);
-    assert_eq!(whole[..2], other[..2]);
-    assert_ne!(whole[2], other[2]);
-    assert_eq!(Prompt::Tokens(vec![run(1, 0, 40)]).block_keys(0), None);
-    let ids = |ids: &[u32]| Prompt::Ids(ids.into()).block_keys(2).unwrap();
-    assert_eq!(ids(&[1, 2, 3, 4, 5]).len(), 2);
-    assert_eq!(ids(&[1, 2, 3, 4])[0], ids(&[1, 2, 9, 9])[0]);
-    assert_ne!(ids(&[1, 1, 3, 4])[1], ids(&[2, 2, 3, 4])[1]);
 }
 
 proptest! {
