@@ -6,11 +6,19 @@
 //! | `physical` | [`PhysicalCost`], from data sheets and measured efficiencies |
 //! | `matrices` | matrix products: reading weights against multiplying |
 //! | `attention` | attention for decodes, chunks and both together |
+//! | `basis` | [`basis()`], what a step is made of, for fits and profiles alike |
+//! | `profile` | [`Profile`], a file of fitted constants, and [`ProfileCost`] |
 
 mod attention;
+mod basis;
 mod graphs;
 mod matrices;
 mod physical;
+mod profile;
 
+pub use basis::{BASIS, BASIS_NAMES, BasisValues, basis};
 pub use graphs::{GraphSizes, Launch};
 pub use physical::{PhysicalCost, StepParts};
+pub use profile::{
+    Beyond, FittedOn, GraphLimits, PROFILE_SCHEMA, Profile, ProfileCost, ProfileError, Range, Residual,
+};

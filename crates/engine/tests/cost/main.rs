@@ -5,4 +5,5 @@ mod calibration;
 mod graphs;
 mod kernels;
 mod physical;
+mod profile;
 mod step;

@@ -1,0 +1,282 @@
+//! A fitted cost model: constants for the basis functions, with the range in which they were seen to hold.
+
+use super::basis::{BASIS, BASIS_NAMES, BasisValues, basis};
+use super::graphs::GraphSizes;
+use crate::batch::{StepCost, StepCostError, StepShape, StepTime};
+use crate::catalog::ModelShape;
+use precipice_record::{Ns, Warning};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// The schema that this version writes and reads.
+pub const PROFILE_SCHEMA: &str = "precipice.profile/1";
+
+/// How far past the largest value seen a basis function may go before the profile refuses (`beyond = "refuse"`) or
+/// warns: half as much again. Within, a linear law fitted below is still a law.
+const MARGIN: f64 = 1.5;
+
+/// What a profile does with a step outside its range.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// Extrapolates, and says so in [`ProfileCost::warnings`].
+    #[default]
+    Warn,
+    /// Fails.
+    Refuse,
+}
+
+/// The range of a basis function over the steps that a profile was fitted on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// Smallest value above 0.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+/// How well a profile repeats what it was fitted on, in one region of steps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Residual {
+    /// Which steps: "decode", "mixed", "all", or narrower.
+    pub region: String,
+    /// Steps (or windows of steps) in the region.
+    pub n: u64,
+    /// Root of the mean square of (predicted − measured), in seconds.
+    pub rms_s: f64,
+    /// (Sum of predicted) / (sum of measured) − 1.
+    pub bias: f64,
+}
+
+/// What a profile was fitted on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FittedOn {
+    /// Runs or files.
+    pub runs: Vec<String>,
+    /// Steps in them.
+    pub steps: u64,
+    /// The engine and its version.
+    pub engine: Option<String>,
+    /// The GPU, as named by the user or the server.
+    pub gpu: Option<String>,
+    /// Version of the tool that fitted it.
+    pub tool: Option<String>,
+}
+
+/// The limits that CUDA graph sizes follow from, as of the server that was fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphLimits {
+    /// `--max-num-seqs`.
+    pub max_num_seqs: u32,
+    /// `--max-num-batched-tokens`.
+    pub max_num_batched_tokens: u32,
+}
+
+/// A profile: a TOML file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`PROFILE_SCHEMA`].
+    pub schema: String,
+    /// A name for people.
+    pub name: String,
+    /// The model, for people.
+    pub model: String,
+    /// [`ModelShape::fingerprint`] of the model: a profile holds for this shape only.
+    pub fingerprint: String,
+    /// GPUs that share each layer.
+    #[serde(default = "one")]
+    pub tensor_parallel: u32,
+    /// Outside the range.
+    #[serde(default)]
+    pub beyond: Beyond,
+    /// The host's part of a step where the fit tells it from the rest, in seconds; 0 where it is inside `step`.
+    #[serde(default)]
+    pub host_s: f64,
+    /// What it was fitted on.
+    pub fitted_on: FittedOn,
+    /// Limits of the server that was fitted.
+    pub graphs: Option<GraphLimits>,
+    /// Seconds for one unit of each basis function ([`BASIS_NAMES`]); an absent one is 0.
+    pub constants: BTreeMap<String, f64>,
+    /// Where they hold. A function without a range was 0 in all steps that were seen.
+    pub range: BTreeMap<String, Range>,
+    /// How well they hold.
+    #[serde(default)]
+    pub residuals: Vec<Residual>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Why a profile cannot be used.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum ProfileError {
+    /// Not TOML, or not this schema.
+    #[error("profile: {0}")]
+    Malformed(String),
+    /// Fitted on another model.
+    #[error(
+        "profile \"{profile}\" was fitted on {fitted_model} ({fitted}), not on this model ({asked}): calibrate one for it, \
+         or give --gpu for the physical model"
+    )]
+    OtherModel {
+        /// Name of the profile.
+        profile: String,
+        /// The model that it was fitted on.
+        fitted_model: String,
+        /// Its fingerprint.
+        fitted: String,
+        /// Fingerprint of the model that was asked for.
+        asked: String,
+    },
+}
+
+impl Profile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// When the text is not a profile of this schema, or a constant is not a time.
+    pub fn from_toml(text: &str) -> Result<Self, ProfileError> {
+        let profile: Self =
+            toml::from_str(text).map_err(|error| ProfileError::Malformed(error.to_string()))?;
+        if profile.schema != PROFILE_SCHEMA {
+            return Err(ProfileError::Malformed(format!(
+                "schema is \"{}\", this version reads \"{PROFILE_SCHEMA}\"",
+                profile.schema
+            )));
+        }
+        for (name, value) in &profile.constants {
+            if !BASIS_NAMES.contains(&name.as_str()) {
+                return Err(ProfileError::Malformed(format!(
+                    "unknown constant \"{name}\"; known are {}",
+                    BASIS_NAMES.join(", ")
+                )));
+            }
+            if !(value.is_finite() && *value >= 0.0) {
+                return Err(ProfileError::Malformed(format!("constant {name} is {value}, not a time")));
+            }
+        }
+        if !(profile.host_s.is_finite() && profile.host_s >= 0.0) {
+            return Err(ProfileError::Malformed(format!("host_s is {}, not a time", profile.host_s)));
+        }
+        if profile.constants.values().all(|value| *value == 0.0) {
+            return Err(ProfileError::Malformed("all constants are 0".to_owned()));
+        }
+        Ok(profile)
+    }
+
+    /// The file's text.
+    ///
+    /// # Errors
+    /// When a number has no place in TOML.
+    pub fn to_toml(&self) -> Result<String, ProfileError> {
+        toml::to_string_pretty(self).map_err(|error| ProfileError::Malformed(error.to_string()))
+    }
+
+    /// The constants in the order of [`BASIS_NAMES`].
+    pub fn vector(&self) -> BasisValues {
+        BASIS_NAMES.map(|name| self.constants.get(name).copied().unwrap_or(0.0))
+    }
+
+    /// A cost model for `model`, run with CUDA graphs of these sizes.
+    ///
+    /// # Errors
+    /// When the profile was fitted on a model of another shape.
+    pub fn cost(&self, model: &ModelShape, graphs: GraphSizes) -> Result<ProfileCost, ProfileError> {
+        let asked = model.fingerprint();
+        if asked != self.fingerprint {
+            return Err(ProfileError::OtherModel {
+                profile: self.name.clone(),
+                fitted_model: self.model.clone(),
+                fitted: self.fingerprint.clone(),
+                asked,
+            });
+        }
+        Ok(ProfileCost {
+            name: self.name.clone(),
+            beyond: self.beyond,
+            host: Ns::from_secs(self.host_s),
+            constants: self.vector(),
+            limit: BASIS_NAMES.map(|name| self.range.get(name).map_or(0.0, |range| range.max * MARGIN)),
+            model: model.clone(),
+            graphs,
+            outside: [Outside::default(); BASIS],
+            steps: 0,
+        })
+    }
+}
+
+/// Steps outside the range in one basis function.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outside {
+    steps: u64,
+    largest: f64,
+}
+
+/// A profile at work.
+#[derive(Debug, Clone)]
+pub struct ProfileCost {
+    name: String,
+    beyond: Beyond,
+    host: Ns,
+    constants: BasisValues,
+    limit: BasisValues,
+    model: ModelShape,
+    graphs: GraphSizes,
+    outside: [Outside; BASIS],
+    steps: u64,
+}
+
+impl ProfileCost {
+    /// What lay outside the range so far, one warning for each basis function. A run that used this model carries them.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for (at, outside) in self.outside.iter().enumerate().filter(|(_, outside)| outside.steps > 0) {
+            let name = BASIS_NAMES[at];
+            let seen = self.limit[at] / MARGIN;
+            warnings.push(
+                Warning::new(
+                    "profile_extrapolated",
+                    format!(
+                        "profile \"{}\" was fitted with {name} up to {seen:.0}; {} of {} steps went beyond, up to {:.0}: \
+                         calibrate with a load that reaches there",
+                        self.name, outside.steps, self.steps, outside.largest
+                    ),
+                )
+                .with("basis", name)
+                .with("fitted_max", seen)
+                .with("largest", outside.largest)
+                .with("steps", outside.steps),
+            );
+        }
+        warnings
+    }
+}
+
+impl StepCost for ProfileCost {
+    fn step_time(&mut self, shape: &StepShape<'_>) -> Result<StepTime, StepCostError> {
+        let values = basis(shape, &self.model, &self.graphs);
+        self.steps += 1;
+        let mut seconds = 0.0;
+        for (at, value) in values.iter().enumerate() {
+            seconds += self.constants[at] * value;
+            if *value > self.limit[at] {
+                let outside = &mut self.outside[at];
+                outside.steps += 1;
+                outside.largest = outside.largest.max(*value);
+                if self.beyond == Beyond::Refuse {
+                    return Err(StepCostError(format!(
+                        "profile \"{}\": {} of a step is {value:.0}, fitted up to {:.0}; set beyond = \"warn\" in the file to \
+                         extrapolate, or calibrate with a load that reaches there",
+                        self.name,
+                        BASIS_NAMES[at],
+                        self.limit[at] / MARGIN
+                    )));
+                }
+            }
+        }
+        Ok(StepTime { gpu: Ns::from_secs(seconds), host: self.host })
+    }
+}
