@@ -1,5 +1,6 @@
 //! What can be wrong with a workload, in words that a user can act on.
 
+use std::fmt;
 use thiserror::Error;
 
 /// A value that is not what its flag takes.
@@ -34,30 +35,48 @@ impl SpecError {
     }
 }
 
+/// Where in a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line, from 1.
+    Line(usize),
+    /// An element of a file that is one JSON array, from 1.
+    Element(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Element(element) => write!(f, "element {element}"),
+        }
+    }
+}
+
 /// A data file that cannot be read.
 #[derive(Debug, Error)]
 pub enum DataError {
     /// The reader failed.
-    #[error("line {line}: cannot be read: {source}")]
+    #[error("{place}: cannot be read: {source}")]
     Read {
-        /// Counted from 1.
-        line: usize,
+        /// Where.
+        place: Place,
         /// The system's words.
         source: std::io::Error,
     },
-    /// A line that is not what the format asks for.
-    #[error("line {line}: {problem}")]
-    Line {
-        /// Counted from 1.
-        line: usize,
+    /// A record that is not what the format asks for.
+    #[error("{place}: {problem}")]
+    Record {
+        /// Where.
+        place: Place,
         /// What is wrong and what was expected.
         problem: String,
     },
     /// A field that is missing or not what the format asks for.
-    #[error("line {line}, field `{field}`: {problem}")]
+    #[error("{place}, field `{field}`: {problem}")]
     Field {
-        /// Counted from 1; in a file that is one JSON array, the number of the element.
-        line: usize,
+        /// Where.
+        place: Place,
         /// Its name in the file.
         field: String,
         /// What is wrong and what was expected.
@@ -69,11 +88,11 @@ pub enum DataError {
 }
 
 impl DataError {
-    pub(crate) fn line(line: usize, problem: impl Into<String>) -> Self {
-        Self::Line { line, problem: problem.into() }
+    pub(crate) fn record(place: Place, problem: impl Into<String>) -> Self {
+        Self::Record { place, problem: problem.into() }
     }
 
-    pub(crate) fn field(line: usize, field: &str, problem: impl Into<String>) -> Self {
-        Self::Field { line, field: field.to_owned(), problem: problem.into() }
+    pub(crate) fn field(place: Place, field: &str, problem: impl Into<String>) -> Self {
+        Self::Field { place, field: field.to_owned(), problem: problem.into() }
     }
 }

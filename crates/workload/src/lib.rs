@@ -48,7 +48,7 @@ pub mod words;
 pub use arrival::{Gaps, Load, Ramp, Rate};
 pub use count::{MAX_TOKENS, Seconds, Tokens};
 pub use dataset::{Dataset, ReadOptions};
-pub use error::{DataError, ParseError, SpecError};
+pub use error::{DataError, ParseError, Place, SpecError};
 pub use facts::{Facts, Spread};
 pub use length::Lengths;
 pub use plan::{Plan, Requests};

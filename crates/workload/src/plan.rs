@@ -54,6 +54,7 @@ impl Plan {
             }
         }
         let ramp_s = ramp_seconds(&spec, limit);
+        check_number(&spec, ramp_s)?;
         let plan = Self { spec, seed, salt: salt.map(Into::into), data, by_time, limit, ramp_s };
         if plan.requests().next().is_none() {
             return Err(SpecError::new(
@@ -137,7 +138,30 @@ fn check_data(spec: &Spec, data: &Dataset) -> Result<(), SpecError> {
     {
         return Err(SpecError::new(
             "--output-tokens",
-            format!("line {} of the data set does not say how many; give them", entry.line),
+            format!("{} of the data set does not say how many; give them", entry.place),
+        ));
+    }
+    Ok(())
+}
+
+/// Requests are numbered in 32 bits: an open loop that only its duration bounds must stay below, by far more than
+/// chance can add.
+fn check_number(spec: &Spec, ramp_s: Option<f64>) -> Result<(), SpecError> {
+    let (Load::Open { rate, .. }, Some(duration), None) = (&spec.load, spec.duration, spec.requests) else {
+        return Ok(());
+    };
+    let (seconds, ramp_s) = (duration.get(), ramp_s.unwrap_or(0.0));
+    let last = rate.ramp.map_or(rate.per_s, |ramp| ramp.to_per_s);
+    let in_ramp = seconds.min(ramp_s);
+    let at_end_of_ramp =
+        if ramp_s > 0.0 { rate.per_s + (last - rate.per_s) * in_ramp / ramp_s } else { last };
+    let expected = f64::midpoint(rate.per_s, at_end_of_ramp) * in_ramp + last * (seconds - in_ramp);
+    if expected > f64::from(u32::MAX / 2) {
+        return Err(SpecError::new(
+            "--rate",
+            format!(
+                "{rate} over {duration} is {expected:.0} requests, more than a run can number; lower it or give --requests"
+            ),
         ));
     }
     Ok(())

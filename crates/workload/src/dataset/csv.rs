@@ -2,6 +2,7 @@
 
 use super::record::nanos;
 use super::{Content, Entry, Lines, ReadOptions};
+use crate::error::Place;
 use crate::{DataError, MAX_TOKENS};
 use std::io::BufRead;
 
@@ -27,7 +28,7 @@ pub(super) fn read(
     let first: Vec<&str> = cells(&lines.text).collect();
     let headed = first[0].parse::<f64>().is_err();
     let mut columns = if headed {
-        header(&first, lines.line)?
+        header(&first, Place::Line(lines.line))?
     } else {
         Columns { input: 0, output: (first.len() > 1).then_some(1), time: (first.len() > 2).then_some(2) }
     };
@@ -41,21 +42,22 @@ pub(super) fn read(
         columns.time = None;
     }
     loop {
-        let (line, row) = (lines.line, cells(&lines.text).collect::<Vec<_>>());
+        let (place, row) = (Place::Line(lines.line), cells(&lines.text).collect::<Vec<_>>());
         let time = columns.time.map(|column| {
             let cell = row.get(column).copied().unwrap_or("");
             let seconds =
                 cell.parse::<f64>().ok().map(|number| number * options.timestamp_unit_s.unwrap_or(1.0));
-            nanos(seconds)
-                .ok_or_else(|| DataError::field(line, "time", format!("`{cell}` is not a time of 0 or more")))
+            nanos(seconds).ok_or_else(|| {
+                DataError::field(place, "time", format!("`{cell}` is not a time of 0 or more"))
+            })
         });
         entries.push(Entry {
-            line,
+            place,
             at: time.transpose()?,
-            content: Content::Length(count(line, "input", row.get(columns.input).copied())?),
+            content: Content::Length(count(place, "input", row.get(columns.input).copied())?),
             output_tokens: columns
                 .output
-                .map(|at| count(line, "output", row.get(at).copied()))
+                .map(|at| count(place, "output", row.get(at).copied()))
                 .transpose()?,
             priority: None,
         });
@@ -69,7 +71,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.trim().split(',').map(|cell| cell.trim().trim_matches('"'))
 }
 
-fn header(names: &[&str], line: usize) -> Result<Columns, DataError> {
+fn header(names: &[&str], place: Place) -> Result<Columns, DataError> {
     let find = |known: &[&str]| {
         names.iter().position(|name| {
             let plain: String =
@@ -78,8 +80,8 @@ fn header(names: &[&str], line: usize) -> Result<Columns, DataError> {
         })
     };
     let Some(input) = find(INPUT) else {
-        return Err(DataError::line(
-            line,
+        return Err(DataError::record(
+            place,
             format!(
                 "neither JSON nor CSV with a column `input` (and `output`, `time`); the line begins `{}`",
                 names[0].chars().take(40).collect::<String>()
@@ -89,9 +91,9 @@ fn header(names: &[&str], line: usize) -> Result<Columns, DataError> {
     Ok(Columns { input, output: find(OUTPUT), time: find(TIME) })
 }
 
-fn count(line: usize, field: &str, cell: Option<&str>) -> Result<u32, DataError> {
-    let cell = cell.ok_or_else(|| DataError::field(line, field, "missing"))?;
+fn count(place: Place, field: &str, cell: Option<&str>) -> Result<u32, DataError> {
+    let cell = cell.ok_or_else(|| DataError::field(place, field, "missing"))?;
     cell.parse::<u32>().ok().filter(|count| (1..=MAX_TOKENS).contains(count)).ok_or_else(|| {
-        DataError::field(line, field, format!("`{cell}` is not a number of tokens (1 to {MAX_TOKENS})"))
+        DataError::field(place, field, format!("`{cell}` is not a number of tokens (1 to {MAX_TOKENS})"))
     })
 }

@@ -2,11 +2,11 @@
 //!
 //! | file | each entry | module |
 //! | --- | --- | --- |
-//! | JSONL of prompts | `prompt`, `messages` or token ids; optional output length, time, priority | [`record`] |
-//! | ShareGPT | `conversations`; JSON array or JSONL | [`record`] |
-//! | timed trace (Mooncake, vLLM) | `timestamp`, `input_length`, `output_length`, `hash_ids` | [`record`] |
-//! | LLMServingSim | `arrival_time_ns`, `input_toks`, `output_toks`, `block_ids` | [`record`] |
-//! | lengths | JSONL or CSV of input and output tokens | [`record`], [`csv`] |
+//! | JSONL of prompts | `prompt`, `messages` or token ids; optional output length, time, priority | `record` |
+//! | ShareGPT | `conversations`; JSON array or JSONL | `record` |
+//! | timed trace (Mooncake, vLLM) | `timestamp`, `input_length`, `output_length`, `hash_ids` | `record` |
+//! | LLMServingSim | `arrival_time_ns`, `input_toks`, `output_toks`, `block_ids` | `record` |
+//! | lengths | JSONL or CSV of input and output tokens | `record`, `csv` |
 //!
 //! The kind is told by content: `[` begins a JSON array, `{` JSON lines, anything else CSV; the fields of a
 //! record say what it is.
@@ -15,6 +15,7 @@ mod csv;
 mod record;
 
 use crate::DataError;
+use crate::error::Place;
 use std::io::BufRead;
 use std::sync::Arc;
 
@@ -50,8 +51,7 @@ pub(crate) enum Content {
 /// One request of a data set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    /// Line, or number of the element of an array, from 1.
-    pub(crate) line: usize,
+    pub(crate) place: Place,
     /// Nanoseconds on the clock of the file.
     pub(crate) at: Option<u64>,
     pub(crate) content: Content,
@@ -88,9 +88,11 @@ impl Dataset {
             return Err(DataError::File("the file is empty: there is no request in it".to_owned()));
         }
         match lines.text.trim_start().as_bytes().first() {
-            Some(b'[') => skipped = record::read_array(lines.into_rest(), options, &mut entries)?,
+            Some(b'[') => {
+                skipped = record::read_array(lines.line - 1, lines.into_rest(), options, &mut entries)?;
+            }
             Some(b'{') => loop {
-                match record::read_line(lines.text.trim(), lines.line, options)? {
+                match record::read_line(lines.text.trim(), Place::Line(lines.line), options)? {
                     Some(entry) => entries.push(entry),
                     None => skipped += 1,
                 }
@@ -139,13 +141,13 @@ impl Dataset {
     fn check_times(entries: &[Entry]) -> Result<(), DataError> {
         let Some(first) = entries.first() else { return Ok(()) };
         match entries.iter().find(|entry| entry.at.is_some() != first.at.is_some()) {
-            Some(odd) if odd.at.is_none() => Err(DataError::line(
-                odd.line,
-                format!("has no time, but line {} has one; all lines must have one, or none", first.line),
+            Some(odd) if odd.at.is_none() => Err(DataError::record(
+                odd.place,
+                format!("has no time, but {} has one; all must have one, or none", first.place),
             )),
-            Some(odd) => Err(DataError::line(
-                odd.line,
-                format!("has a time, but line {} has none; all lines must have one, or none", first.line),
+            Some(odd) => Err(DataError::record(
+                odd.place,
+                format!("has a time, but {} has none; all must have one, or none", first.place),
             )),
             None => Ok(()),
         }
@@ -178,13 +180,13 @@ fn block_size(entries: &[Entry], asked: Option<u32>) -> Result<u32, DataError> {
 
 fn does_not_fit(entry: &Entry, block: Option<u32>) -> DataError {
     let Content::Blocks { tokens, ids } = &entry.content else {
-        return DataError::line(entry.line, "has no hash ids");
+        return DataError::record(entry.place, "has no hash ids");
     };
     let size = block.map_or("no usual block size fits all lines".to_owned(), |block| {
         format!("blocks of {block} tokens would be {}", tokens.div_ceil(block))
     });
     DataError::field(
-        entry.line,
+        entry.place,
         "hash_ids",
         format!(
             "{} ids for {tokens} tokens of input: {size}; give the right size with --trace-block-tokens",
@@ -205,8 +207,8 @@ impl<R: BufRead> Lines<R> {
         loop {
             self.text.clear();
             self.line += 1;
-            let line = self.line;
-            if self.reader.read_line(&mut self.text).map_err(|source| DataError::Read { line, source })? == 0
+            let place = Place::Line(self.line);
+            if self.reader.read_line(&mut self.text).map_err(|source| DataError::Read { place, source })? == 0
             {
                 return Ok(false);
             }

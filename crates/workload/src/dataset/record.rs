@@ -1,6 +1,7 @@
 //! JSON records: prompts, conversations, traces and lengths, told apart by their fields.
 
 use super::{Content, Entry, ReadOptions};
+use crate::error::Place;
 use crate::{DataError, MAX_TOKENS};
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -26,15 +27,27 @@ const TOKEN_IDS: &[&str] = &["prompt_token_ids", "input_tok_ids", "token_ids"];
 const TEXTS: &[&str] = &["prompt", "text", "text_input"];
 
 /// Reads one line. None: a conversation without a question and an answer.
-pub(super) fn read_line(text: &str, line: usize, options: &ReadOptions) -> Result<Option<Entry>, DataError> {
+pub(super) fn read_line(text: &str, place: Place, options: &ReadOptions) -> Result<Option<Entry>, DataError> {
     let value = serde_json::from_str(text).map_err(|error| {
-        DataError::line(line, format!("not a JSON object: {error} (one object a line is expected)"))
+        DataError::record(
+            place,
+            format!("not a JSON object: {} (one object a line is expected)", reason(&error)),
+        )
     })?;
-    entry(value, line, options)
+    entry(value, place, options)
 }
 
-/// Reads one JSON array of records, without holding more than one of them as JSON. Returns how many were skipped.
+/// What a parser says, without the line that it counts from the start of its own input.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or(&text);
+    format!("{what} at column {}", error.column())
+}
+
+/// Reads one JSON array of records, without holding more than one of them as JSON. `before` lines came before it.
+/// Returns how many records were skipped.
 pub(super) fn read_array(
+    before: usize,
     reader: impl BufRead,
     options: &ReadOptions,
     entries: &mut Vec<Entry>,
@@ -54,7 +67,7 @@ pub(super) fn read_array(
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
             while let Some(value) = seq.next_element()? {
                 self.element += 1;
-                match entry(value, self.element, self.options) {
+                match entry(value, Place::Element(self.element), self.options) {
                     Ok(Some(entry)) => self.entries.push(entry),
                     Ok(None) => self.skipped += 1,
                     Err(error) => {
@@ -77,45 +90,48 @@ pub(super) fn read_array(
     let read = elements.deserialize(&mut json).and_then(|()| json.end());
     match (read, elements.fault) {
         (_, Some(fault)) => Err(fault),
-        (Err(error), None) => Err(DataError::line(error.line(), format!("malformed JSON: {error}"))),
+        (Err(error), None) => {
+            let place = Place::Line(before + error.line());
+            Err(DataError::record(place, format!("malformed JSON: {}", reason(&error))))
+        }
         (Ok(()), None) => Ok(elements.skipped),
     }
 }
 
-fn entry(value: Value, line: usize, options: &ReadOptions) -> Result<Option<Entry>, DataError> {
+fn entry(value: Value, place: Place, options: &ReadOptions) -> Result<Option<Entry>, DataError> {
     let Value::Object(mut object) = value else {
-        return Err(DataError::line(line, "not a JSON object: one object for each request is expected"));
+        return Err(DataError::record(place, "not a JSON object: one object for each request is expected"));
     };
     if let Some(conversation) = object.remove("conversations").or_else(|| object.remove("conversation")) {
-        return share_gpt(&conversation, line);
+        return share_gpt(&conversation, place);
     }
-    let content = content(&mut object, line)?;
+    let content = content(&mut object, place)?;
     let output_tokens =
-        find(&object, OUTPUT_LENGTHS).map(|(name, value)| count(line, name, value)).transpose()?;
+        find(&object, OUTPUT_LENGTHS).map(|(name, value)| count(place, name, value)).transpose()?;
     let priority = match object.get("priority") {
         None | Some(Value::Null) => None,
         Some(value) => {
             Some(value.as_i64().and_then(|priority| i32::try_from(priority).ok()).ok_or_else(|| {
-                DataError::field(line, "priority", format!("{} is not a whole number", shown(value)))
+                DataError::field(place, "priority", format!("{} is not a whole number", shown(value)))
             })?)
         }
     };
-    Ok(Some(Entry { line, at: time(&object, line, options)?, content, output_tokens, priority }))
+    Ok(Some(Entry { place, at: time(&object, place, options)?, content, output_tokens, priority }))
 }
 
-fn content(object: &mut Object, line: usize) -> Result<Content, DataError> {
+fn content(object: &mut Object, place: Place) -> Result<Content, DataError> {
     if let Some((name, value)) = find(object, TOKEN_IDS) {
-        return token_ids(line, name, value);
+        return token_ids(place, name, value);
     }
     if let Some(value) = object.get("messages") {
-        return messages(line, value);
+        return messages(place, value);
     }
     match find(object, TEXTS) {
         Some((_, Value::String(text))) if !text.is_empty() => return Ok(Content::Text(text.as_str().into())),
-        Some((name, value @ Value::Array(_))) => return token_ids(line, name, value),
+        Some((name, value @ Value::Array(_))) => return token_ids(place, name, value),
         Some((name, value)) => {
             return Err(DataError::field(
-                line,
+                place,
                 name,
                 format!("{} is neither a text nor token ids", shown(value)),
             ));
@@ -125,7 +141,7 @@ fn content(object: &mut Object, line: usize) -> Result<Content, DataError> {
     let Some((name, value)) = find(object, INPUT_LENGTHS) else {
         let fields: Vec<&str> = object.keys().map(String::as_str).collect();
         return Err(DataError::field(
-            line,
+            place,
             "prompt",
             format!(
                 "missing; a request has `prompt`, `messages`, `conversations` or `input_length` (there are: {})",
@@ -133,10 +149,10 @@ fn content(object: &mut Object, line: usize) -> Result<Content, DataError> {
             ),
         ));
     };
-    let tokens = count(line, name, value)?;
+    let tokens = count(place, name, value)?;
     match find(object, BLOCK_IDS) {
         Some((name, value)) => {
-            let ids: Box<[u64]> = integers(line, name, value, "hash ids")?;
+            let ids: Box<[u64]> = integers(place, name, value, "hash ids")?;
             Ok(if ids.is_empty() { Content::Length(tokens) } else { Content::Blocks { tokens, ids } })
         }
         None => Ok(Content::Length(tokens)),
@@ -145,8 +161,8 @@ fn content(object: &mut Object, line: usize) -> Result<Content, DataError> {
 
 /// The first question and the answer to it, as vLLM's tool takes them. The recorded answer only gives the length
 /// of the output, estimated from its bytes.
-fn share_gpt(conversation: &Value, line: usize) -> Result<Option<Entry>, DataError> {
-    let wrong = |problem: &str| DataError::field(line, "conversations", problem);
+fn share_gpt(conversation: &Value, place: Place) -> Result<Option<Entry>, DataError> {
+    let wrong = |problem: &str| DataError::field(place, "conversations", problem);
     let turns = conversation.as_array().ok_or_else(|| wrong("not an array of turns"))?;
     let mut question = None;
     for turn in turns {
@@ -163,7 +179,7 @@ fn share_gpt(conversation: &Value, line: usize) -> Result<Option<Entry>, DataErr
             {
                 let answer = crate::Prompt::Text(said.into()).estimated_tokens();
                 return Ok(Some(Entry {
-                    line,
+                    place,
                     at: None,
                     content: Content::Text(question.into()),
                     output_tokens: Some(answer.min(MAX_TOKENS)),
@@ -176,8 +192,8 @@ fn share_gpt(conversation: &Value, line: usize) -> Result<Option<Entry>, DataErr
     Ok(None)
 }
 
-fn messages(line: usize, value: &Value) -> Result<Content, DataError> {
-    let wrong = |problem: String| DataError::field(line, "messages", problem);
+fn messages(place: Place, value: &Value) -> Result<Content, DataError> {
+    let wrong = |problem: String| DataError::field(place, "messages", problem);
     let list = value.as_array().filter(|list| !list.is_empty());
     let list = list.ok_or_else(|| wrong("not an array of messages with `role` and `content`".to_owned()))?;
     let mut messages = Vec::with_capacity(list.len());
@@ -200,7 +216,7 @@ fn text_parts(parts: &[Value]) -> Option<String> {
 }
 
 /// The time of arrival in nanoseconds, by whichever name it has.
-fn time(object: &Object, line: usize, options: &ReadOptions) -> Result<Option<u64>, DataError> {
+fn time(object: &Object, place: Place, options: &ReadOptions) -> Result<Option<u64>, DataError> {
     let unit = options.timestamp_unit_s.unwrap_or(1e-3);
     for (name, unit) in [("timestamp", unit), ("arrival_time_ns", 1e-9), ("arrival_time", 1.0)] {
         let Some(value) = object.get(name).filter(|value| !value.is_null()) else { continue };
@@ -210,7 +226,7 @@ fn time(object: &Object, line: usize, options: &ReadOptions) -> Result<Option<u6
         }
         let seconds = value.as_f64().map(|number| number * unit);
         return nanos(seconds).map(Some).ok_or_else(|| {
-            DataError::field(line, name, format!("{} is not a time of 0 or more", shown(value)))
+            DataError::field(place, name, format!("{} is not a time of 0 or more", shown(value)))
         });
     }
     Ok(None)
@@ -228,13 +244,13 @@ fn find<'a>(object: &'a Object, names: &[&'static str]) -> Option<(&'static str,
         .find_map(|name| object.get(*name).filter(|value| !value.is_null()).map(|value| (*name, value)))
 }
 
-fn count(line: usize, name: &str, value: &Value) -> Result<u32, DataError> {
+fn count(place: Place, name: &str, value: &Value) -> Result<u32, DataError> {
     let whole =
         value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64));
     whole.filter(|count| (1..=u64::from(MAX_TOKENS)).contains(count)).map(|count| count as u32).ok_or_else(
         || {
             DataError::field(
-                line,
+                place,
                 name,
                 format!("{} is not a number of tokens (1 to {MAX_TOKENS})", shown(value)),
             )
@@ -242,27 +258,27 @@ fn count(line: usize, name: &str, value: &Value) -> Result<u32, DataError> {
     )
 }
 
-fn token_ids(line: usize, name: &str, value: &Value) -> Result<Content, DataError> {
-    let ids: Box<[u32]> = integers(line, name, value, "token ids")?;
+fn token_ids(place: Place, name: &str, value: &Value) -> Result<Content, DataError> {
+    let ids: Box<[u32]> = integers(place, name, value, "token ids")?;
     if ids.is_empty() {
-        return Err(DataError::field(line, name, "an empty prompt"));
+        return Err(DataError::field(place, name, "an empty prompt"));
     }
     Ok(Content::Ids(Vec::from(ids).into()))
 }
 
 fn integers<T: TryFrom<u64>>(
-    line: usize,
+    place: Place,
     name: &str,
     value: &Value,
     what: &str,
 ) -> Result<Box<[T]>, DataError> {
     let list =
-        value.as_array().ok_or_else(|| DataError::field(line, name, format!("not an array of {what}")))?;
+        value.as_array().ok_or_else(|| DataError::field(place, name, format!("not an array of {what}")))?;
     list.iter()
         .map(|id| {
             id.as_u64()
                 .and_then(|id| T::try_from(id).ok())
-                .ok_or_else(|| DataError::field(line, name, format!("{} is not one of {what}", shown(id))))
+                .ok_or_else(|| DataError::field(place, name, format!("{} is not one of {what}", shown(id))))
         })
         .collect()
 }

@@ -11,7 +11,7 @@ fn each_with_its_line_and_field() {
     for (text, parts) in [
         ("", &["the file is empty"][..]),
         ("\n \n", &["the file is empty"]),
-        ("{\"prompt\": \"a\"}\n\n{\"prompt\": \"b\"", &["line 3", "not a JSON object"]),
+        ("{\"prompt\": \"a\"}\n\n{\"prompt\": \"b\"", &["line 3", "not a JSON object: EOF", "at column 14"]),
         ("{\"prompt\": \"a\"}\n[1]", &["line 2", "not a JSON object"]),
         (
             "{\"prompt\": \"a\"}\n{\"promt\": \"b\"}",
@@ -34,9 +34,10 @@ fn each_with_its_line_and_field() {
             &["line 2", "has no time, but line 1 has one"],
         ),
         ("{\"conversations\": 5}", &["field `conversations`", "not an array"]),
-        ("[{\"conversations\": [{\"from\": \"human\"}]}]", &["line 1, field `conversations`"]),
+        ("[{\"conversations\": [{\"from\": \"human\"}]}]", &["element 1, field `conversations`"]),
         ("[{\"conversations\": []}]", &["no request in the file", "1 entries"]),
-        ("[{\"prompt\": \"a\"},", &["malformed JSON"]),
+        ("\n[{\"prompt\": \"a\"},\n", &["line 3: malformed JSON: EOF"]),
+        ("[{\"input\": 5},\n {\"input\": 0}]", &["element 2, field `input`"]),
         ("[{\"prompt\": \"a\"}] trailing", &["malformed JSON"]),
         ("hello world", &["line 1", "neither JSON nor CSV", "hello world"]),
         ("input,output\n5,x", &["line 2, field `output`", "`x`"]),

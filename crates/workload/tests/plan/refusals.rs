@@ -27,6 +27,14 @@ fn each_with_its_flag() {
     assert_eq!(flag(open("-1", Gaps::Poisson, 5)), "--rate");
     assert_eq!(flag(open("nan", Gaps::Poisson, 5)), "--rate");
     assert_eq!(flag(open("5..inf", Gaps::Poisson, 5)), "--rate");
+    let lasting = |rate, duration: &str| Spec {
+        requests: None,
+        duration: Some(duration.parse().unwrap()),
+        ..open(rate, Gaps::Constant, 1)
+    };
+    assert_eq!(flag(lasting("1e6", "1h")), "--rate");
+    assert_eq!(flag(lasting("0..2e6@2h", "1h30m")), "--rate");
+    assert_eq!(flag(lasting("0.1", "5s")), "--duration");
     for burstiness in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(flag(open("5", Gaps::Gamma { burstiness }, 5)), "--burstiness");
     }
