@@ -106,11 +106,18 @@ impl PhysicalCost {
         }
     }
 
-    /// With another gap between steps: the one constant of the host that does not hide behind the GPU, in seconds.
+    /// With one number of seconds in place of all gaps of a step (between kernels, between steps): the one constant that
+    /// no data sheet and no kernel time tells, and the one to fit when a server's step times are known.
     #[must_use]
-    pub fn with_step_gap(mut self, seconds: f64) -> Self {
+    pub fn with_idle(mut self, seconds: f64) -> Self {
+        self.gaps = 0.0;
         self.step_gap = seconds;
         self
+    }
+
+    /// The gaps of a step that runs in a full graph, in seconds.
+    pub fn idle(&self) -> f64 {
+        self.gaps + self.step_gap
     }
 
     /// With another host time of a step, in seconds.
