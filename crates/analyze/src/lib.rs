@@ -11,6 +11,9 @@
 //! | [`options`] | [`Options`], what a caller may choose |
 //! | [`stats`] | order statistics, intervals, lines, series |
 //! | `client` | counts, throughput, latencies, gaps, in-flight |
+//! | `server` | gauges, counters and histograms over replicas; preemptions, TTFT parts, Little's law |
+//! | `capacity` | the KV pool, and what the load asked of it |
+//! | `comparison` | the importing tool's own summary beside ours |
 //! | `window` | the measured part of a run and the zero of its moments |
 //!
 //! Every figure's definition, with its edge cases and its source, is in `docs/method.md`.
@@ -20,14 +23,19 @@ pub mod findings;
 pub mod options;
 pub mod stats;
 
+mod capacity;
 mod client;
+mod comparison;
+mod server;
 mod window;
 
 pub use figures::Figures;
 pub use findings::Findings;
 pub use options::{Options, Slo};
 
+use client::ClientPart;
 use precipice_record::Run;
+use server::ServerPart;
 use window::Window;
 
 /// What [`analyze`] finds.
@@ -46,23 +54,40 @@ pub struct Analysis {
 pub fn analyze(run: &Run, options: &Options) -> Analysis {
     let window = Window::of(run);
     let client = client::analyze(run, window, options);
-    let mut figures = Figures::default();
-    if let Some(window) = window {
-        figures::client::draw(&mut figures.timeline, &client, window, options.points);
-    }
-    figures.latencies = client.latencies;
-    figures.longest_gaps = client.longest_gaps;
-    let mut server = findings::ServerFindings::default();
-    server.ttft_parts_ms.total = client.ttft_from_sent_ms;
+    let pool_tokens = capacity::pool_tokens(&run.manifest.server).map(|tokens| tokens as f64);
+    let server = server::analyze(run, window, &client, pool_tokens);
+    let replicas = server.replicas.len() as u64;
+    let capacity = capacity::analyze(run, &client, replicas, server.findings.running.mean);
+    let figures = draw(window, &client, &server, options);
+
     let mut warnings = run.manifest.warnings.clone();
     warnings.extend(client.warnings);
     let findings = Findings {
+        schema: findings::SCHEMA.to_owned(),
         source: run.manifest.source,
         state: run.manifest.state,
+        comparison: comparison::compare(run, &client.findings),
         client: client.findings,
-        server,
+        server: server.findings,
+        capacity,
+        diagnosis: Vec::new(),
         warnings,
-        ..Findings::default()
     };
     Analysis { findings, figures }
+}
+
+fn draw(window: Option<Window>, client: &ClientPart, server: &ServerPart, options: &Options) -> Figures {
+    let mut figures = Figures {
+        latencies: client.latencies.clone(),
+        longest_gaps: client.longest_gaps.clone(),
+        staircase: server.staircase.clone(),
+        segments: server.findings.segments.clone(),
+        ttft_parts_ms: server.findings.ttft_parts_ms,
+        ..Figures::default()
+    };
+    if let Some(window) = window {
+        figures::client::draw(&mut figures.timeline, client, window, options.points);
+        figures::server::draw(&mut figures.timeline, server, window, options.points);
+    }
+    figures
 }

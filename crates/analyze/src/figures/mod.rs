@@ -6,6 +6,7 @@
 pub(crate) mod client;
 mod distribution;
 mod line;
+pub(crate) mod server;
 mod thin;
 
 pub use distribution::Curve;

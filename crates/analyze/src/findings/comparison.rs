@@ -9,9 +9,9 @@ pub struct ComparisonRow {
     pub name: String,
     /// The other tool's value.
     pub theirs: f64,
-    /// Our value by the same meaning; absent where we cannot form it.
-    pub ours: Option<f64>,
-    /// ours / theirs − 1.
+    /// Our value by the same meaning.
+    pub ours: f64,
+    /// ours / theirs − 1; absent where theirs is 0.
     pub relative: Option<f64>,
 }
 

@@ -1,0 +1,128 @@
+//! Gauges of all replicas on one grid of moments.
+
+use super::replica::Replica;
+use crate::findings::{GaugeSummary, KvUsage, Scrapes};
+use crate::stats::order::{mean, median};
+use crate::window::Window;
+use precipice_record::Ns;
+use precipice_record::dialect::Meaning;
+
+/// A hole is a stretch longer than so many usual intervals.
+const HOLE: f64 = 2.5;
+
+/// Values of all replicas together at the scrapes of the first one; the others are read at their scrape nearest
+/// to each. A value is absent where a replica's is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Grid {
+    pub(crate) time: Vec<Ns>,
+    /// Sum over the replicas.
+    pub(crate) running: Vec<Option<f64>>,
+    /// Sum over the replicas.
+    pub(crate) waiting: Vec<Option<f64>>,
+    /// Mean over the replicas, 0..1.
+    pub(crate) kv_usage: Vec<Option<f64>>,
+    /// Median time between two moments.
+    pub(crate) interval: Ns,
+    /// Indices of the first and the last moment at which requests were running.
+    pub(crate) busy: Option<(usize, usize)>,
+}
+
+impl Grid {
+    pub(crate) fn of(replicas: &[Replica]) -> Self {
+        let Some(first) = replicas.iter().find(|replica| replica.has(Meaning::Running)).or(replicas.first())
+        else {
+            return Self::default();
+        };
+        let time = first.scrapes.clone();
+        let between: Vec<f64> = time.windows(2).map(|pair| pair[1].since(pair[0]).0 as f64).collect();
+        let interval = Ns(median(&between).unwrap_or(0.0) as u64);
+        let reach = Ns(interval.0 * 3 / 2);
+        let all = |meaning: Meaning| -> Vec<Option<f64>> {
+            let exposed: Vec<&Replica> = replicas.iter().filter(|replica| replica.has(meaning)).collect();
+            time.iter()
+                .map(|&time| {
+                    let values: Option<Vec<f64>> =
+                        exposed.iter().map(|replica| replica.gauge_at(meaning, time, reach)).collect();
+                    values.filter(|values| !values.is_empty()).map(|values| values.iter().sum())
+                })
+                .collect()
+        };
+        let pools = replicas.iter().filter(|replica| replica.has(Meaning::KvUsage)).count().max(1) as f64;
+        let (running, waiting) = (all(Meaning::Running), all(Meaning::Waiting));
+        let kv_usage = all(Meaning::KvUsage).into_iter().map(|sum| Some(sum? / pools)).collect();
+        let runs = |value: &Option<f64>| value.is_some_and(|value| value > 0.0);
+        let busy = running.iter().position(runs).zip(running.iter().rposition(runs));
+        Self { time, running, waiting, kv_usage, interval, busy }
+    }
+
+    /// Whether nothing is known between this moment and the one before.
+    pub(crate) fn hole_before(&self, index: usize) -> bool {
+        index > 0 && self.time[index].since(self.time[index - 1]).0 as f64 > HOLE * self.interval.0 as f64
+    }
+
+    /// The known values from the first to the last moment at which requests were running.
+    pub(crate) fn while_busy<'a>(
+        &self,
+        values: &'a [Option<f64>],
+    ) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let (from, to) = self.busy.map_or((0, 0), |(first, last)| (first, last + 1));
+        values[from..to].iter().enumerate().filter_map(move |(index, value)| Some((from + index, (*value)?)))
+    }
+
+    pub(crate) fn summary(&self, values: &[Option<f64>]) -> GaugeSummary {
+        let known: Vec<f64> = self.while_busy(values).map(|(_, value)| value).collect();
+        let (mut area, mut seconds) = (0.0, 0.0);
+        for (from, to, length) in self.stretches() {
+            if let (Some(left), Some(right)) = (values[from], values[to]) {
+                area += f64::midpoint(left, right) * length;
+                seconds += length;
+            }
+        }
+        GaugeSummary {
+            mean: mean(&known),
+            median: median(&known),
+            peak: known.iter().copied().reduce(f64::max),
+            time_mean: (seconds > 0.0).then(|| area / seconds),
+        }
+    }
+
+    /// Stretches between neighbouring busy moments without a hole: indices and seconds.
+    pub(crate) fn stretches(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+        let (from, to) = self.busy.unwrap_or((0, 0));
+        (from..to)
+            .filter(|&index| !self.hole_before(index + 1))
+            .map(|index| (index, index + 1, self.time[index + 1].since(self.time[index]).secs()))
+    }
+
+    pub(crate) fn kv_summary(&self) -> KvUsage {
+        let known: Vec<f64> = self.while_busy(&self.kv_usage).map(|(_, value)| value).collect();
+        let above = |limit: f64| {
+            let share = known.iter().filter(|&&value| value > limit).count() as f64 / known.len() as f64;
+            (!known.is_empty()).then_some(share)
+        };
+        KvUsage {
+            median: median(&known),
+            peak: known.iter().copied().reduce(f64::max),
+            share_above_90: above(0.90),
+            share_above_95: above(0.95),
+            mean: mean(&known),
+        }
+    }
+
+    pub(crate) fn scrapes(&self, replicas: &[Replica], window: Window) -> Scrapes {
+        let holes = (1..self.time.len())
+            .filter(|&index| self.time[index] >= window.from && self.time[index - 1] <= window.to)
+            .map(|index| self.time[index].since(self.time[index - 1]).secs());
+        Scrapes {
+            ok: self.time.len() as u64,
+            gaps: replicas.iter().map(|replica| replica.gaps.len() as u64).max().unwrap_or(0),
+            interval_s: (self.time.len() > 1).then(|| self.interval.secs()),
+            longest_hole_s: holes.reduce(f64::max),
+            in_window: self.busy.map_or(0, |(first, last)| (last - first + 1) as u64),
+            first_s: self.busy.map(|(first, _)| window.at(self.time[first])),
+            last_s: self.busy.map(|(_, last)| window.at(self.time[last])),
+            replicas: replicas.len() as u64,
+            counter_resets: 0,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the server said of itself: gauges, counters and histograms, brought together over replicas.
+
+mod checks;
+mod counters;
+pub(crate) mod grid;
+mod littles_law;
+mod preemptions;
+pub(crate) mod replica;
+mod ttft;
+
+use crate::client::ClientPart;
+use crate::figures::Staircase;
+use crate::findings::ServerFindings;
+use crate::window::Window;
+use grid::Grid;
+use precipice_record::Run;
+use replica::Replica;
+
+/// The server's findings, and what the rest of the analysis needs of the server.
+#[derive(Debug, Default)]
+pub(crate) struct ServerPart {
+    pub(crate) findings: ServerFindings,
+    pub(crate) staircase: Staircase,
+    pub(crate) grid: Grid,
+    pub(crate) replicas: Vec<Replica>,
+}
+
+/// Derives the server's part. `pool_tokens` is the KV pool of one replica.
+pub(crate) fn analyze(
+    run: &Run,
+    window: Option<Window>,
+    client: &ClientPart,
+    pool_tokens: Option<f64>,
+) -> ServerPart {
+    let replicas = Replica::all(run);
+    let grid = Grid::of(&replicas);
+    let Some(window) = window else { return ServerPart { grid, replicas, ..ServerPart::default() } };
+    let mut findings = ServerFindings {
+        running: grid.summary(&grid.running),
+        waiting: grid.summary(&grid.waiting),
+        kv_usage: grid.kv_summary(),
+        ttft_parts_ms: ttft::parts(run, &replicas, window, client.ttft_from_sent_ms),
+        counters: checks::counters(run, &replicas, window, &client.findings.tokens),
+        scrapes: grid.scrapes(&replicas, window),
+        ..ServerFindings::default()
+    };
+    findings.scrapes.counter_resets = checks::resets(&replicas, window);
+    findings.littles_law = littles_law::check(
+        &grid,
+        findings.waiting,
+        findings.ttft_parts_ms,
+        client.findings.request_throughput,
+        &client.in_flight,
+    );
+    let (preemptions, fit) = preemptions::analyze(run, &replicas, &grid, window, pool_tokens);
+    let staircase = Staircase {
+        events: preemptions.events.clone(),
+        intercept: fit.map(|fit| fit.intercept),
+        slope_per_s: fit.map(|fit| fit.slope),
+        r2: fit.map(|fit| fit.r2),
+    };
+    findings.preemptions = preemptions;
+    ServerPart { findings, staircase, grid, replicas }
+}

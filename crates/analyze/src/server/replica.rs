@@ -1,0 +1,187 @@
+//! The known series of each replica, picked from everything that was scraped.
+
+use precipice_record::dialect::{self, Engine, Meaning, Part};
+use precipice_record::{Ns, Run, Samples, Series, UP};
+use std::collections::BTreeMap;
+
+/// Values of one series, in order of time.
+pub(crate) type Track = Vec<(Ns, f64)>;
+
+/// One engine behind one metrics URL.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Replica {
+    /// Series by what they measure; several of one meaning differ in their labels.
+    tracks: BTreeMap<(Meaning, Part), Vec<(Series, Track)>>,
+    /// When its scrapes came back, rising.
+    pub(crate) scrapes: Vec<Ns>,
+    /// Ticks at which they did not.
+    pub(crate) gaps: Vec<Ns>,
+}
+
+impl Replica {
+    /// All replicas of a run: those that were scraped, else the one whose steps are known.
+    pub(crate) fn all(run: &Run) -> Vec<Self> {
+        let scraped = Self::scraped(&run.samples);
+        if scraped.iter().any(|replica| replica.has(Meaning::Running)) {
+            return scraped;
+        }
+        Self::stepped(run).map_or(scraped, |stepped| vec![stepped])
+    }
+
+    /// By metrics URL and the label `engine`.
+    fn scraped(samples: &Samples) -> Vec<Self> {
+        let chosen = choose(&samples.series);
+        let mut rows: Vec<Track> = vec![Vec::new(); samples.series.len()];
+        let ups: Vec<bool> = samples.series.iter().map(|series| series.name == UP).collect();
+        for index in 0..samples.len() {
+            let id = samples.id[index] as usize;
+            if ups.get(id).copied().unwrap_or(false) || chosen.get(id).is_some_and(Option::is_some) {
+                rows[id].push((samples.time[index], samples.value[index]));
+            }
+        }
+        let mut replicas: BTreeMap<(u16, String), Self> = BTreeMap::new();
+        let mut ticks: BTreeMap<u16, Track> = BTreeMap::new();
+        for ((series, chosen), track) in samples.series.iter().zip(&chosen).zip(rows) {
+            if let Some(known) = chosen {
+                let engine = series.labels.get("engine").cloned().unwrap_or_default();
+                let replica = replicas.entry((series.source, engine)).or_default();
+                replica.tracks.entry(*known).or_default().push((series.clone(), track));
+            } else if series.name == UP {
+                ticks.insert(series.source, track);
+            }
+        }
+        for ((source, _), replica) in &mut replicas {
+            replica.set_ticks(ticks.get(source));
+        }
+        replicas.into_values().collect()
+    }
+
+    fn set_ticks(&mut self, ticks: Option<&Track>) {
+        if let Some(ticks) = ticks {
+            let at =
+                |wanted: bool| ticks.iter().filter(move |tick| (tick.1 > 0.0) == wanted).map(|tick| tick.0);
+            self.scrapes = at(true).collect();
+            self.gaps = at(false).collect();
+        } else {
+            let all = self.tracks.values().flatten().map(|(_, track)| track);
+            self.scrapes =
+                all.max_by_key(|track| track.len()).into_iter().flatten().map(|row| row.0).collect();
+        }
+    }
+
+    /// A simulated or logged engine: every step is a scrape.
+    fn stepped(run: &Run) -> Option<Self> {
+        let mut preempted = 0.0;
+        let mut tracks: BTreeMap<Meaning, Track> = BTreeMap::new();
+        for step in &run.steps {
+            let mut put = |meaning, value: Option<f64>| {
+                if let Some(value) = value {
+                    tracks.entry(meaning).or_default().push((step.time, value));
+                }
+            };
+            put(Meaning::Running, step.running.map(f64::from));
+            put(Meaning::Waiting, step.waiting.map(f64::from));
+            put(Meaning::KvUsage, step.kv_usage.map(f64::from));
+            preempted += f64::from(step.preemptions.unwrap_or(0));
+            put(Meaning::Preemptions, step.preemptions.map(|_| preempted));
+        }
+        if !tracks.contains_key(&Meaning::Running) {
+            return None;
+        }
+        let mut replica =
+            Self { scrapes: run.steps.iter().map(|step| step.time).collect(), ..Self::default() };
+        for (meaning, track) in tracks {
+            let part = if meaning == Meaning::Preemptions { Part::Counter } else { Part::Gauge };
+            let series = Series { name: String::new(), labels: BTreeMap::new(), source: 0 };
+            replica.tracks.insert((meaning, part), vec![(series, track)]);
+        }
+        Some(replica)
+    }
+
+    /// Whether the gauge is exposed.
+    pub(crate) fn has(&self, meaning: Meaning) -> bool {
+        self.tracks.contains_key(&(meaning, Part::Gauge))
+    }
+
+    /// All series of a meaning.
+    pub(crate) fn series(&self, meaning: Meaning, part: Part) -> &[(Series, Track)] {
+        self.tracks.get(&(meaning, part)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The value of a gauge at the scrape nearest to `time` and no further than `reach` from it. Absent where
+    /// there is none, or where it is not a number.
+    pub(crate) fn gauge_at(&self, meaning: Meaning, time: Ns, reach: Ns) -> Option<f64> {
+        let series = self.series(meaning, Part::Gauge);
+        let mut sum = None;
+        for (_, track) in series {
+            let after = track.partition_point(|row| row.0 < time);
+            let near = [after.checked_sub(1), Some(after)]
+                .into_iter()
+                .flatten()
+                .filter_map(|index| track.get(index));
+            let away = |row: &(Ns, f64)| row.0.since(time).max(time.since(row.0));
+            let &(at, value) = near.min_by_key(|row| away(row))?;
+            if away(&(at, value)) > reach || !value.is_finite() {
+                return None;
+            }
+            sum = Some(sum.unwrap_or(0.0) + value);
+        }
+        // Shares of several pools average; numbers of requests add up.
+        let several = series.len().max(1) as f64;
+        if meaning == Meaning::KvUsage { sum.map(|sum| sum / several) } else { sum }
+    }
+}
+
+/// What each series is used as. Of several names for one thing (an old and a new one on the same page) the
+/// current one is used; series that are not needed are not chosen.
+fn choose(series: &[Series]) -> Vec<Option<(Meaning, Part)>> {
+    let mut best: BTreeMap<(u16, Meaning, Part), usize> = BTreeMap::new();
+    let mut ranked = Vec::with_capacity(series.len());
+    for one in series {
+        let known = dialect::known(&one.name).filter(|known| wanted(known.meaning, known.part));
+        let rank = known.map(|known| rank(known.engine, known.meaning, known.part, &one.name));
+        if let (Some(known), Some(rank)) = (known, rank) {
+            let kept = best.entry((one.source, known.meaning, known.part)).or_insert(rank);
+            *kept = rank.min(*kept);
+        }
+        ranked.push(known.zip(rank));
+    }
+    let used = |(one, ranked): (&Series, Option<(dialect::Known, usize)>)| {
+        let (known, rank) = ranked?;
+        (best.get(&(one.source, known.meaning, known.part)) == Some(&rank))
+            .then_some((known.meaning, known.part))
+    };
+    series.iter().zip(ranked).map(used).collect()
+}
+
+fn rank(engine: Option<Engine>, meaning: Meaning, part: Part, name: &str) -> usize {
+    dialect::names(engine, meaning, part).position(|known| known == name).unwrap_or(usize::MAX)
+}
+
+fn wanted(meaning: Meaning, part: Part) -> bool {
+    match part {
+        Part::Gauge => matches!(meaning, Meaning::Running | Meaning::Waiting | Meaning::KvUsage),
+        Part::Counter => matches!(
+            meaning,
+            Meaning::Preemptions
+                | Meaning::PromptTokens
+                | Meaning::PromptTokensComputed
+                | Meaning::GenerationTokens
+                | Meaning::RequestSuccess
+                | Meaning::Flops
+                | Meaning::PrefixQueries
+                | Meaning::PrefixHits
+        ),
+        Part::Sum | Part::Count => {
+            matches!(
+                meaning,
+                Meaning::QueueTime
+                    | Meaning::PrefillTime
+                    | Meaning::Ttft
+                    | Meaning::E2e
+                    | Meaning::IterationTokens
+            )
+        }
+        Part::Bucket => false,
+    }
+}
