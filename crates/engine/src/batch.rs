@@ -58,6 +58,21 @@ pub struct Victim {
     pub free_after: u32,
 }
 
+/// A waiting request that was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admitted {
+    /// Its place in the slab.
+    pub slot: u32,
+    /// Tokens that were found for it in the prefix cache.
+    pub found: u32,
+    /// [`Entry::New`] or [`Entry::Resumed`].
+    pub entry: Entry,
+    /// Free blocks before it was let in.
+    pub free_before: u32,
+    /// Free blocks after it was let in.
+    pub free_after: u32,
+}
+
 /// What the scheduler decided for one step.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
@@ -71,6 +86,8 @@ pub struct Batch {
     pub sampling: u32,
     /// Who was thrown out, in order.
     pub victims: Vec<Victim>,
+    /// Who was let in, in order; nobody in a step with victims.
+    pub admitted: Vec<Admitted>,
     /// Keys of requests whose end is told to the workers with this step, sorted.
     pub finished: Vec<u64>,
     /// Length of the running queue after the decision.
@@ -96,6 +113,7 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.requests.clear();
         self.victims.clear();
+        self.admitted.clear();
         self.finished.clear();
         self.tokens = 0;
         self.sampling = 0;

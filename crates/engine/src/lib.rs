@@ -10,18 +10,23 @@
 //! | [`catalog`] | models and GPUs: shapes, KV bytes, arithmetic |
 //! | [`cost`] | how long a step takes |
 //! | [`kv`] | the block pool and the prefix cache |
+//! | [`metrics`] | [`ServerMetrics`], what vLLM's `/metrics` would say |
 //! | [`scheduler`] | [`Scheduler`], what is in the next step, and [`EngineLoop`], the order of events |
 //! | [`trace`] | [`trace::verify`], the scheduler held against traces of the real one |
+//! | [`virtual_time`] | [`virtual_time::simulate`], a load and an engine in virtual time: the rows of a run |
 
 pub mod batch;
 pub mod catalog;
 pub mod config;
 pub mod cost;
 pub mod kv;
+pub mod metrics;
 pub mod scheduler;
 pub mod trace;
+pub mod virtual_time;
 
-pub use batch::{Batch, Entry, Scheduled, StepCost, StepCostError, StepShape, StepTime, Victim};
+pub use batch::{Admitted, Batch, Entry, Scheduled, StepCost, StepCostError, StepShape, StepTime, Victim};
 pub use config::{ConfigError, EngineConfig, Policy};
 pub use kv::{BlockPool, Content};
+pub use metrics::ServerMetrics;
 pub use scheduler::{EngineLoop, Finish, NewRequest, Output, Outputs, Refusal, RequestId, Scheduler, Stall};

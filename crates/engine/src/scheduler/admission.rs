@@ -4,7 +4,7 @@ use super::Scheduler;
 use super::allocation::Admission;
 use super::queue::{Queue, rank};
 use super::request::Status;
-use crate::batch::{Batch, Entry, Scheduled};
+use crate::batch::{Admitted, Batch, Entry, Scheduled};
 use crate::config::Policy;
 
 impl Scheduler {
@@ -68,6 +68,7 @@ impl Scheduler {
         }
         tokens = tokens.min(*budget);
         let admission = Admission { found, idle, others_run: !self.running.is_empty() };
+        let free_before = self.pool.free_blocks();
         if !self.admit(slot, tokens, admission) {
             return false;
         }
@@ -80,6 +81,8 @@ impl Scheduler {
         request.computed = found;
         request.turns.scheduled += 1;
         request.turns.out = false;
+        let free_after = self.pool.free_blocks();
+        batch.admitted.push(Admitted { slot, found, entry, free_before, free_after });
         batch.requests.push(Scheduled {
             slot,
             tokens,

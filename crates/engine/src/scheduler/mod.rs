@@ -27,7 +27,7 @@ mod update;
 
 pub use engine_loop::{EngineLoop, Stall, StallReason};
 pub use request::{Finish, NewRequest, Refusal, RequestId, Status, Turns};
-pub use update::{Output, Outputs};
+pub use update::{Ended, Output, Outputs};
 
 use crate::batch::Batch;
 use crate::config::{ConfigError, EngineConfig};

@@ -19,6 +19,21 @@ pub struct Output {
     pub turns: Turns,
 }
 
+/// A request that ended with a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// The caller's number.
+    pub key: u64,
+    /// Its output tokens.
+    pub tokens: u32,
+    /// It was running; otherwise it waited after a preemption when its last token came.
+    pub was_running: bool,
+    /// Free blocks before it ended.
+    pub free_before: u32,
+    /// Free blocks after it ended.
+    pub free_after: u32,
+}
+
 /// What a step brought.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outputs {
@@ -26,6 +41,8 @@ pub struct Outputs {
     pub number: u64,
     /// Its tokens, in the order of the batch.
     pub tokens: Vec<Output>,
+    /// Who ended, in order.
+    pub ended: Vec<Ended>,
     /// Length of the running queue afterwards.
     pub running: u32,
     /// Length of the waiting queues afterwards.
@@ -42,6 +59,7 @@ impl Scheduler {
     /// Takes in the result of `batch`: one token for every request of it that samples. `outputs` is overwritten.
     pub fn update(&mut self, batch: &Batch, outputs: &mut Outputs) {
         outputs.tokens.clear();
+        outputs.ended.clear();
         outputs.number = batch.number;
         let mut some_ended = false;
         for scheduled in &batch.requests {
@@ -99,10 +117,14 @@ impl Scheduler {
             }
         }
         if finish.is_some() {
+            let (key, tokens) = (self.requests[slot].key, self.requests[slot].output());
+            let free_before = self.pool.free_blocks();
             if !was_running {
                 self.leave_queue(slot);
             }
             self.end(slot);
+            let free_after = self.pool.free_blocks();
+            outputs.ended.push(Ended { key, tokens, was_running, free_before, free_after });
         }
         finish.is_some() && was_running
     }

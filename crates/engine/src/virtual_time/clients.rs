@@ -1,0 +1,452 @@
+//! Who sends when, gives up, tries again.
+
+use super::setup::Client;
+use crate::kv::{Content, unique_stream};
+use crate::scheduler::{NewRequest, Output, Refusal, RequestId};
+use precipice_record::{ChunkRow, FailureKind, Ns, Phase, RequestRow, Sink};
+use precipice_workload::{Arrival, Load, Plan, PlannedRequest, Prompt, Requests, TokenRun};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// What reaches the engine. `planned` is the index in the plan, absent for a warm-up.
+pub(super) enum Input {
+    /// A request, and when the front end had it.
+    Add { request: NewRequest, planned: Option<u32>, arrival: Ns },
+    /// A client that went away after so many tokens.
+    Abort { id: RequestId, planned: Option<u32>, tokens: u32 },
+}
+
+/// What will happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The next request of an open loop is due.
+    Due,
+    /// A client of a staggered closed loop begins.
+    Begin,
+    /// A client is free.
+    Free,
+    /// An attempt reaches the engine.
+    Reach { key: u64, serial: u64 },
+    /// An attempt has lasted too long.
+    GiveUp { key: u64, serial: u64, first_token: bool },
+    /// An abort reaches the engine.
+    Abort { id: RequestId, planned: Option<u32>, tokens: u32 },
+}
+
+/// An attempt that has not ended.
+struct Attempt {
+    planned: PlannedRequest,
+    number: u16,
+    serial: u64,
+    phase: Phase,
+    intended: Ns,
+    sent: Ns,
+    prompt_tokens: u32,
+    id: Option<RequestId>,
+    first_token: Option<Ns>,
+    last_token: Option<Ns>,
+    tokens: u32,
+}
+
+impl Attempt {
+    /// Index in the plan. Warm-up requests have a count of their own: in rows that hold nothing but the index they
+    /// would be taken for measured ones, so they are not written there.
+    fn planned(&self) -> Option<u32> {
+        (self.phase != Phase::Warmup).then_some(self.planned.index)
+    }
+}
+
+/// Counts at the end of a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) completed: u64,
+    pub(super) failed: u64,
+    pub(super) guessed_lengths: u64,
+    pub(super) window: Option<(Ns, Ns)>,
+}
+
+/// Which part of the run is being played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Warmup,
+    Load,
+}
+
+pub(super) struct Clients<'a> {
+    client: Client,
+    plan: &'a Plan,
+    stage: Stage,
+    requests: Requests,
+    /// The next request of the plan, taken off `requests`.
+    next: Option<PlannedRequest>,
+    /// Zero of the load's times.
+    start: Ns,
+    /// Most attempts in flight; absent in an open loop without a cap.
+    cap: Option<u32>,
+    /// Closed loop: requests that are still of the first wave.
+    first_wave: u32,
+    busy: u32,
+    /// Requests that are due but find all clients busy, with their intended times.
+    held: VecDeque<(PlannedRequest, Ns)>,
+    attempts: Vec<Option<Attempt>>,
+    vacant: Vec<u64>,
+    events: BinaryHeap<Reverse<(Ns, u64, Event)>>,
+    serial: u64,
+    last_sent: Ns,
+    /// Of the attempt that is just ending.
+    finish_reason: Option<&'static str>,
+    counts: Counts,
+}
+
+impl<'a> Clients<'a> {
+    pub(super) fn new(client: Client, plan: &'a Plan) -> Self {
+        let mut clients = Self {
+            client,
+            plan,
+            stage: Stage::Warmup,
+            requests: plan.warmup(),
+            next: None,
+            start: Ns::ZERO,
+            cap: Some(1),
+            first_wave: 0,
+            busy: 0,
+            held: VecDeque::new(),
+            attempts: Vec::new(),
+            vacant: Vec::new(),
+            events: BinaryHeap::new(),
+            serial: 0,
+            last_sent: Ns::ZERO,
+            finish_reason: None,
+            counts: Counts::default(),
+        };
+        clients.next = clients.requests.next();
+        if clients.next.is_some() {
+            clients.push(Ns::ZERO, Event::Free);
+        } else {
+            clients.begin(Ns::ZERO);
+        }
+        clients
+    }
+
+    /// The warm-up is over: the load begins.
+    fn begin(&mut self, now: Ns) {
+        self.stage = Stage::Load;
+        self.start = now;
+        self.requests = self.plan.requests();
+        self.next = self.requests.next();
+        match &self.plan.spec().load {
+            Load::Closed { concurrency, stagger } => {
+                self.cap = Some(*concurrency);
+                self.first_wave = if stagger.is_none() { *concurrency } else { 0 };
+                for _ in 0..*concurrency {
+                    self.push(now, Event::Free);
+                }
+            }
+            Load::Open { cap, .. } | Load::Trace { cap, .. } => {
+                self.cap = *cap;
+                self.expect_next();
+            }
+        }
+    }
+
+    /// Open loop: the next arrival.
+    fn expect_next(&mut self) {
+        if let Some(planned) = &self.next {
+            let at = match planned.arrival {
+                Arrival::At(at) => self.start + Ns(at),
+                Arrival::WhenFree => self.start,
+            };
+            self.push(at, Event::Due);
+        }
+    }
+
+    fn push(&mut self, time: Ns, event: Event) {
+        self.serial += 1;
+        self.events.push(Reverse((time, self.serial, event)));
+    }
+
+    /// When the next thing happens by itself.
+    pub(super) fn next_event(&self) -> Option<Ns> {
+        self.events.peek().map(|Reverse((time, ..))| *time)
+    }
+
+    /// Lets everything happen that is due by `now`.
+    pub(super) fn advance(&mut self, now: Ns, inputs: &mut Vec<Input>, sink: &mut dyn Sink) {
+        while let Some(Reverse((time, _, _))) = self.events.peek().copied()
+            && time <= now
+            && let Some(Reverse((time, _, event))) = self.events.pop()
+        {
+            self.happen(time, event, inputs, sink);
+        }
+    }
+
+    fn happen(&mut self, time: Ns, event: Event, inputs: &mut Vec<Input>, sink: &mut dyn Sink) {
+        match event {
+            Event::Due => {
+                if let Some(planned) = self.next.take() {
+                    self.next = self.requests.next();
+                    self.expect_next();
+                    if self.cap.is_some_and(|cap| self.busy >= cap) {
+                        self.held.push_back((planned, time));
+                    } else {
+                        self.send(planned, 0, time, time);
+                    }
+                }
+            }
+            Event::Begin => {
+                if let Some((planned, _)) = self.held.pop_front() {
+                    self.send(planned, 0, time, time);
+                }
+            }
+            Event::Free => self.serve_next(time),
+            Event::Reach { key, serial } => {
+                if let Some(attempt) = self.attempt(key, serial) {
+                    let planned = attempt.planned();
+                    inputs.push(Input::Add { request: new_request(key, attempt), planned, arrival: time });
+                }
+            }
+            Event::GiveUp { key, serial, first_token } => {
+                self.give_up(time, key, serial, first_token, inputs, sink);
+            }
+            Event::Abort { id, planned, tokens } => inputs.push(Input::Abort { id, planned, tokens }),
+        }
+    }
+
+    /// A client is free: it takes the next request, if there is one for it.
+    fn serve_next(&mut self, time: Ns) {
+        if let Some((planned, intended)) = self.held.pop_front() {
+            self.send(planned, 0, intended, time);
+            return;
+        }
+        let closed = matches!(self.plan.spec().load, Load::Closed { .. });
+        match self.stage {
+            Stage::Warmup if self.next.is_none() => self.begin(time),
+            Stage::Load if !closed => {}
+            Stage::Load if self.plan.duration_ns().is_some_and(|limit| time.since(self.start).0 >= limit) => {
+                self.next = None;
+            }
+            Stage::Warmup | Stage::Load => {
+                let Some(planned) = self.next.take() else { return };
+                self.next = self.requests.next();
+                match planned.arrival {
+                    Arrival::At(at) if self.start + Ns(at) > time => {
+                        self.held.push_back((planned, time));
+                        self.push(self.start + Ns(at), Event::Begin);
+                    }
+                    _ => self.send(planned, 0, time, time),
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, planned: PlannedRequest, number: u16, intended: Ns, now: Ns) {
+        let phase = match self.stage {
+            Stage::Warmup => Phase::Warmup,
+            Stage::Load if planned.ramp => Phase::Ramp,
+            Stage::Load if planned.index < self.first_wave => Phase::Start,
+            Stage::Load => Phase::Steady,
+        };
+        if number == 0 {
+            self.busy += 1;
+            self.counts.guessed_lengths += u64::from(planned.prompt.tokens().is_none());
+        }
+        if phase != Phase::Warmup {
+            let first = self.counts.window.map_or(now, |(first, _)| first);
+            self.counts.window = Some((first, now));
+            self.last_sent = now;
+        }
+        let key = self.vacant.pop().unwrap_or_else(|| {
+            self.attempts.push(None);
+            self.attempts.len() as u64 - 1
+        });
+        self.serial += 1;
+        let serial = self.serial;
+        let prompt_tokens = planned.prompt.estimated_tokens();
+        self.attempts[key as usize] = Some(Attempt {
+            planned,
+            number,
+            serial,
+            phase,
+            intended,
+            sent: now,
+            prompt_tokens,
+            id: None,
+            first_token: None,
+            last_token: None,
+            tokens: 0,
+        });
+        self.push(now + self.client.request_latency, Event::Reach { key, serial });
+        for (after, first_token) in [(self.client.first_token_timeout, true), (self.client.timeout, false)] {
+            if let Some(after) = after {
+                self.push(now + after, Event::GiveUp { key, serial, first_token });
+            }
+        }
+    }
+
+    fn attempt(&self, key: u64, serial: u64) -> Option<&Attempt> {
+        self.attempts[key as usize].as_ref().filter(|attempt| attempt.serial == serial)
+    }
+
+    fn give_up(
+        &mut self,
+        time: Ns,
+        key: u64,
+        serial: u64,
+        first_token: bool,
+        inputs: &mut Vec<Input>,
+        sink: &mut dyn Sink,
+    ) {
+        let Some(attempt) = self.attempt(key, serial) else { return };
+        if first_token && attempt.first_token.is_some() {
+            return;
+        }
+        match attempt.id {
+            Some(id) => {
+                let (planned, tokens) = (attempt.planned(), attempt.tokens);
+                self.push(time + self.client.request_latency, Event::Abort { id, planned, tokens });
+            }
+            // It has not reached the queue: nobody will miss it there.
+            None => inputs.retain(|input| !matches!(input, Input::Add { request, .. } if request.key == key)),
+        }
+        let kind = if first_token { FailureKind::FirstTokenTimeout } else { FailureKind::TotalTimeout };
+        if let Some(attempt) = self.end(key, time, Some((kind, None, None)), sink) {
+            if attempt.number < self.client.retries {
+                self.send(attempt.planned, attempt.number + 1, time, time);
+            } else {
+                self.free(time);
+            }
+        }
+    }
+
+    /// The engine took an attempt in.
+    pub(super) fn accepted(&mut self, key: u64, id: RequestId) {
+        if let Some(attempt) = &mut self.attempts[key as usize] {
+            attempt.id = Some(id);
+        }
+    }
+
+    /// The engine turned an attempt away.
+    pub(super) fn refused(&mut self, key: u64, refusal: &Refusal, now: Ns, sink: &mut dyn Sink) {
+        let time = now + self.client.response_latency;
+        let failure = (FailureKind::ClientError, Some(400), Some(refusal.to_string()));
+        if self.end(key, time, Some(failure), sink).is_some() {
+            self.free(time);
+        }
+    }
+
+    /// Index in the plan of the attempt with this key; `None` for a warm-up.
+    pub(super) fn planned(&self, key: u64) -> Option<u32> {
+        self.attempts[key as usize].as_ref()?.planned()
+    }
+
+    /// A token reaches its client.
+    pub(super) fn token(&mut self, output: &Output, now: Ns, sink: &mut dyn Sink) {
+        let time = now + self.client.response_latency;
+        let Some(attempt) = &mut self.attempts[output.key as usize] else { return };
+        attempt.first_token.get_or_insert(time);
+        attempt.last_token = Some(time);
+        attempt.tokens = output.tokens;
+        if let Some(request) = attempt.planned() {
+            sink.chunk(ChunkRow { request, attempt: attempt.number, time, tokens: 1, events_in_read: 1 });
+        }
+        if let Some(finish) = output.finish {
+            self.finish_reason = Some(finish.name());
+            if self.end(output.key, time, None, sink).is_some() {
+                self.free(time);
+            }
+        }
+    }
+
+    fn free(&mut self, time: Ns) {
+        self.busy -= 1;
+        self.push(time, Event::Free);
+    }
+
+    /// Writes the row of an attempt that ended, and forgets it.
+    fn end(
+        &mut self,
+        key: u64,
+        time: Ns,
+        failure: Option<(FailureKind, Option<u16>, Option<String>)>,
+        sink: &mut dyn Sink,
+    ) -> Option<Attempt> {
+        let attempt = self.attempts[key as usize].take()?;
+        self.vacant.push(key);
+        let sent_all = self.next.is_none() && self.held.is_empty();
+        let phase = match attempt.phase {
+            Phase::Steady if sent_all && time > self.last_sent => Phase::Drain,
+            phase => phase,
+        };
+        if phase != Phase::Warmup {
+            self.counts.window = self.counts.window.map(|(first, last)| (first, last.max(time)));
+            *if failure.is_none() { &mut self.counts.completed } else { &mut self.counts.failed } += 1;
+        }
+        let done = failure.is_none();
+        let (failure, status, message) = match failure {
+            Some((kind, status, message)) => (Some(kind), status, message),
+            None => (None, Some(200), None),
+        };
+        sink.request(RequestRow {
+            request: attempt.planned.index,
+            attempt: attempt.number,
+            phase,
+            intended: attempt.intended,
+            sent: Some(attempt.sent),
+            first_event: attempt.first_token,
+            first_token: attempt.first_token,
+            last_token: attempt.last_token,
+            end: time,
+            prompt_tokens: Some(attempt.prompt_tokens),
+            prompt_tokens_usage: done.then_some(attempt.prompt_tokens),
+            output_tokens_asked: Some(attempt.planned.output_tokens),
+            output_tokens: Some(attempt.tokens),
+            output_tokens_usage: done.then_some(attempt.tokens),
+            status,
+            failure,
+            message,
+            finish_reason: self.finish_reason.take().filter(|_| done).map(str::to_owned),
+            ..RequestRow::default()
+        });
+        Some(attempt)
+    }
+
+    /// The run is over: attempts that a stuck engine never served end here.
+    pub(super) fn close(&mut self, now: Ns, sink: &mut dyn Sink) {
+        for key in 0..self.attempts.len() as u64 {
+            let message = Some("the engine is stuck and will never serve it".to_owned());
+            self.end(key, now, Some((FailureKind::Cancelled, None, message)), sink);
+        }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+/// Kind of the streams that outputs come from.
+const OUTPUT: u64 = 3;
+/// Kind of the streams that stand for prompts whose tokens are not known.
+const TEXT: u64 = 4;
+
+fn new_request(key: u64, attempt: &Attempt) -> NewRequest {
+    let planned = &attempt.planned;
+    let warmup = u64::from(attempt.phase == Phase::Warmup);
+    let number = u64::from(planned.index) << 17 | u64::from(attempt.number) << 1 | warmup;
+    let output = unique_stream(OUTPUT, number);
+    let content = match &planned.prompt {
+        Prompt::Tokens(runs) => Content::from_runs(runs.clone(), output, 0),
+        Prompt::Ids(ids) => Content::from_ids(ids.to_vec(), output),
+        Prompt::Text(_) | Prompt::Chat(_) => {
+            let stream = unique_stream(TEXT, u64::from(planned.index) << 1 | warmup);
+            Content::from_runs(vec![TokenRun { stream, start: 0, len: attempt.prompt_tokens }], output, 0)
+        }
+    };
+    NewRequest {
+        key,
+        content,
+        max_tokens: planned.output_tokens,
+        eos_at: None,
+        priority: planned.priority,
+        arrival: attempt.serial,
+    }
+}

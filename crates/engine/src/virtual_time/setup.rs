@@ -1,0 +1,151 @@
+//! What a simulation is given and what it says at its end.
+
+use super::clients::Clients;
+use super::server::Server;
+use crate::batch::StepCostError;
+use crate::catalog::Deployment;
+use crate::config::{ConfigError, EngineConfig};
+use crate::scheduler::{Stall, StallReason};
+use precipice_record::{Ns, Warning};
+
+/// The server and its clients.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// The engine's settings.
+    pub engine: EngineConfig,
+    /// The label `model_name` of the metrics.
+    pub model_name: String,
+    /// More labels of `vllm:cache_config_info` than the engine's settings tell.
+    pub cache_config: Vec<(String, String)>,
+    /// The model whose arithmetic the MFU counters and [`precipice_record::StepRow::flops`] count; absent: they are
+    /// off, as vLLM's are by default.
+    pub arithmetic: Option<Deployment>,
+    /// How clients behave.
+    pub client: Client,
+    /// Time between scrapes.
+    pub scrape_period: Ns,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            engine: EngineConfig::default(),
+            model_name: "model".to_owned(),
+            cache_config: Vec::new(),
+            arithmetic: None,
+            client: Client::default(),
+            scrape_period: Ns(1_000_000_000),
+        }
+    }
+}
+
+/// How clients behave, and how far they are from the engine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Client {
+    /// A client gives an attempt up after this time; absent: never.
+    pub timeout: Option<Ns>,
+    /// A client gives an attempt up if there is no token after this time; absent: never.
+    pub first_token_timeout: Option<Ns>,
+    /// Attempts after the first one that was given up, each right after the last.
+    pub retries: u16,
+    /// From the client's send to the engine's queue: network, HTTP, tokenizer. Zero unless it is known.
+    pub request_latency: Ns,
+    /// From the end of a step to the client's read: detokenizer, HTTP, network. Zero unless it is known.
+    pub response_latency: Ns,
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SimulationError {
+    /// The engine would not start.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The cost model does not know a step.
+    #[error("step {step}: {error}")]
+    Cost {
+        /// Number of the step, from 0.
+        step: u64,
+        /// What the cost model said.
+        error: StepCostError,
+    },
+}
+
+/// The end of a simulation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
+    /// Steps with tokens.
+    pub steps: u64,
+    /// Preemptions.
+    pub preemptions: u64,
+    /// Tokens of all steps.
+    pub scheduled_tokens: u64,
+    /// Of these, tokens whose KV had been computed before and was dropped at a preemption.
+    pub recomputed_tokens: u64,
+    /// Floating-point operations by vLLM's formula, where the model is known.
+    pub flops: Option<f64>,
+    /// Attempts that ended well.
+    pub completed: u64,
+    /// Attempts that did not.
+    pub failed: u64,
+    /// First send of a measured request to the end of the last one.
+    pub window: Option<(Ns, Ns)>,
+    /// The last moment of the run.
+    pub end: Ns,
+    /// The engine was stuck, at the end or until a client gave up.
+    pub stall: Option<Stall>,
+    /// Reasons not to believe it.
+    pub warnings: Vec<Warning>,
+}
+
+pub(super) fn summary(server: &Server<'_>, clients: &Clients<'_>, stall: Option<Stall>, end: Ns) -> Summary {
+    let totals = server.totals();
+    let counts = clients.counts();
+    let mut warnings = Vec::new();
+    if let Some(stall) = stall {
+        warnings.push(stall_warning(&stall));
+    }
+    if counts.guessed_lengths > 0 {
+        let text = "some prompts are texts: their token counts were guessed at four bytes a token, and equal \
+                    beginnings are not found in the prefix cache";
+        warnings.push(Warning::new("guessed_prompt_tokens", text).with("requests", counts.guessed_lengths));
+    }
+    Summary {
+        steps: totals.steps,
+        preemptions: totals.preemptions,
+        scheduled_tokens: totals.tokens,
+        recomputed_tokens: totals.recomputed,
+        flops: totals.flops,
+        completed: counts.completed,
+        failed: counts.failed,
+        window: counts.window,
+        end,
+        stall,
+        warnings,
+    }
+}
+
+fn stall_warning(stall: &Stall) -> Warning {
+    let text = match stall.reason {
+        StallReason::Pool => format!(
+            "the engine hung: a request of {} tokens needs {} KV blocks and the pool has {} (the null block is not \
+             usable), so it is never admitted and blocks the queue; give the pool more blocks or lower \
+             --max-model-len",
+            stall.tokens, stall.blocks, stall.usable_blocks
+        ),
+        StallReason::Budget => format!(
+            "the engine hung: a prompt of {} tokens is longer than --max-num-batched-tokens and chunked prefill is \
+             off, so it is never admitted and blocks the queue",
+            stall.tokens
+        ),
+        StallReason::Window => format!(
+            "the engine hung: a prompt of {} tokens fills --max-model-len and was computed in chunks, so its last \
+             token is never scheduled",
+            stall.tokens
+        ),
+    };
+    Warning::new("engine_hang", text)
+        .with("tokens", stall.tokens)
+        .with("blocks", stall.blocks)
+        .with("usable_blocks", stall.usable_blocks)
+        .with("waiting", stall.waiting)
+}
