@@ -166,6 +166,27 @@ mod tests {
         assert_eq!(meter.unknown_carried(1), Some(1));
     }
 
+    /// Written from the sources of both servers, not recorded.
+    #[test]
+    fn the_dialects_of_tgi_and_sglang() {
+        let (meter_of_tgi, seen) = meter(&[
+            r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"a"},"logprobs":null,"finish_reason":null}],"usage":null}"#,
+            r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"b"},"logprobs":null,"finish_reason":"length"}],"usage":null}"#,
+            r#"{"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}"#,
+        ]);
+        assert_eq!(seen, [Some(0), Some(0), None]);
+        assert_eq!(meter_of_tgi.unknown_carried(2), Some(1));
+        let (meter_of_sglang, seen) = meter(&[
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning_content":null,"tool_calls":null},"finish_reason":null,"matched_stop":null}],"usage":null}"#,
+            r#"{"choices":[{"index":0,"delta":{"role":null,"content":null,"reasoning_content":"a","tool_calls":null},"finish_reason":null,"matched_stop":null}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"role":null,"content":"b","tool_calls":null},"finish_reason":null,"matched_stop":null}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"role":null,"content":null,"tool_calls":null},"finish_reason":"stop","matched_stop":2}]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":3,"total_tokens":6}}"#,
+        ]);
+        assert_eq!(seen, [None, Some(0), Some(0), None, None]);
+        assert!(meter_of_sglang.empty_finish_carried(3));
+    }
+
     #[test]
     fn token_ids_are_exact() {
         let (meter, seen) = meter(&[r#"{"choices":[{"index":0,"text":"","token_ids":[7,8]}]}"#]);
