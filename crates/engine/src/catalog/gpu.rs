@@ -1,6 +1,7 @@
 //! GPUs: what their vendors state, and how much of it is reached.
 
 use super::CatalogError;
+use crate::cost::SplitKv;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -136,6 +137,8 @@ pub struct Gpu {
     pub bf16: Figure,
     /// Dense 8-bit operations per second; absent where it has none.
     pub fp8: Option<Figure>,
+    /// Multiprocessors, where FlashAttention 3 runs: its rule for cutting contexts depends on them.
+    pub multiprocessors: Option<Figure>,
     /// How much of this it reaches.
     pub efficiency: Efficiency,
 }
@@ -155,6 +158,7 @@ struct Entry {
     bandwidth: Figure,
     bf16: Figure,
     fp8: Option<Figure>,
+    multiprocessors: Option<Figure>,
 }
 
 fn file() -> File {
@@ -189,8 +193,8 @@ impl Gpu {
         let Some((entry, efficiency)) = found else {
             return Err(CatalogError::UnknownGpu { name: name.to_owned(), known });
         };
-        let Entry { name, memory, bandwidth, bf16, fp8, .. } = entry;
-        Ok(Self { name, memory, bandwidth, bf16, fp8, efficiency })
+        let Entry { name, memory, bandwidth, bf16, fp8, multiprocessors, .. } = entry;
+        Ok(Self { name, memory, bandwidth, bf16, fp8, multiprocessors, efficiency })
     }
 
     /// The names of all GPUs of the catalog.
@@ -221,8 +225,16 @@ impl Gpu {
             bandwidth: Figure::given(bytes_per_s, "--gpu-bandwidth"),
             bf16: Figure::given(flops_per_s, "--gpu-tflops"),
             fp8: None,
+            multiprocessors: None,
             efficiency,
         })
+    }
+
+    /// How this GPU's attention kernel cuts the contexts of a decode batch, where that is known (Hopper, with
+    /// FlashAttention 3 and heads of up to 128 elements).
+    pub fn split_kv(&self) -> Option<SplitKv> {
+        let multiprocessors = self.multiprocessors.as_ref()?.value as u32;
+        Some(SplitKv { multiprocessors, block_tokens: 128 })
     }
 
     /// vLLM's defaults for `vllm serve` on this GPU: `max_num_batched_tokens` and `max_num_seqs` (0.27.1).

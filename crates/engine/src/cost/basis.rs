@@ -1,11 +1,12 @@
 //! What a step is made of, as the numbers that a fitted profile multiplies with its constants.
 
 use super::graphs::{GraphSizes, Launch, is_decode};
+use super::split::SplitKv;
 use crate::batch::StepShape;
-use crate::catalog::ModelShape;
+use crate::catalog::{Deployment, ModelShape};
 
 /// Number of basis functions.
-pub const BASIS: usize = 15;
+pub const BASIS: usize = 16;
 
 /// A step as the values of the basis functions.
 pub type BasisValues = [f64; BASIS];
@@ -19,6 +20,7 @@ pub type BasisValues = [f64; BASIS];
 /// | `graph_above_8` ... `graph_above_128` | 1 in a pure decode step padded to more requests than that |
 /// | `padded_requests` | requests of a pure decode step, padded to its CUDA graph |
 /// | `decode_context` | cached tokens that a pure decode step reads |
+/// | `decode_span` | of these, what the busiest multiprocessor walks over ([`SplitKv::span`]); 0 without a rule for it |
 /// | `sampled` | requests for which a token is sampled |
 /// | `no_full_graph` | 1 in a pure decode step that fits no full graph |
 /// | `mixed_step` | 1 in a step that prefills |
@@ -35,6 +37,7 @@ pub const BASIS_NAMES: [&str; BASIS] = [
     "graph_above_128",
     "padded_requests",
     "decode_context",
+    "decode_span",
     "sampled",
     "no_full_graph",
     "mixed_step",
@@ -44,28 +47,52 @@ pub const BASIS_NAMES: [&str; BASIS] = [
     "mixed_longest",
 ];
 
-/// The values of the basis functions for a step. Sliding layers see no more than their window; a context counts as the
-/// mean over the layers then.
-pub fn basis(shape: &StepShape<'_>, model: &ModelShape, graphs: &GraphSizes) -> BasisValues {
-    let launch = graphs.launch(shape);
-    let padded = f64::from(launch.tokens());
-    let reach = Reach::of(model);
-    let (mut context, mut longest, mut chunks) = (0.0, 0.0_f64, 0.0);
-    for request in shape.requests {
-        let (tokens, computed) = (f64::from(request.tokens), f64::from(request.computed));
-        if request.tokens == 1 {
-            let seen = reach.seen(computed + 1.0);
-            context += seen;
-            longest = longest.max(seen);
-        } else {
-            chunks += tokens * (reach.seen(computed) + reach.seen(tokens / 2.0));
-        }
+/// What the basis functions need to know besides the step.
+#[derive(Debug, Clone)]
+pub struct StepBasis {
+    graphs: GraphSizes,
+    split: Option<SplitKv>,
+    kv_heads: u32,
+    reach: Reach,
+}
+
+impl StepBasis {
+    /// For steps of `deployment` with CUDA graphs of these sizes; `split` where the GPU's attention kernel is known to cut
+    /// contexts by that rule ([`crate::catalog::Gpu::split_kv`]).
+    pub fn new(deployment: &Deployment, graphs: GraphSizes, split: Option<SplitKv>) -> Self {
+        let (_, kv_heads) = deployment.heads_per_gpu();
+        Self { graphs, split, kv_heads: kv_heads as u32, reach: Reach::of(&deployment.shape) }
     }
-    let sampled = f64::from(shape.sampling);
-    if is_decode(shape) {
+
+    /// The values of the basis functions for a step. Sliding layers see no more than their window; a context counts as the
+    /// mean over the layers then.
+    pub fn values(&self, shape: &StepShape<'_>) -> BasisValues {
+        let launch = self.graphs.launch(shape);
+        let padded = f64::from(launch.tokens());
+        let (mut context, mut longest, mut chunks) = (0.0, 0.0_f64, 0.0);
+        for request in shape.requests {
+            let (tokens, computed) = (f64::from(request.tokens), f64::from(request.computed));
+            if request.tokens == 1 {
+                let seen = self.reach.seen(computed + 1.0);
+                context += seen;
+                longest = longest.max(seen);
+            } else {
+                chunks += tokens * (self.reach.seen(computed) + self.reach.seen(tokens / 2.0));
+            }
+        }
+        let sampled = f64::from(shape.sampling);
+        if !is_decode(shape) {
+            return [
+                1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, sampled, 0.0, 1.0, padded, context, chunks,
+                longest,
+            ];
+        }
+        let span = self.split.map_or(0, |split| {
+            split.span(shape.requests.iter().map(|request| request.computed + 1), self.kv_heads)
+        });
         let above = |size: f64| f64::from(padded > size);
         let no_full_graph = f64::from(!matches!(launch, Launch::Full(_)));
-        return [
+        [
             1.0,
             above(8.0),
             above(16.0),
@@ -74,6 +101,7 @@ pub fn basis(shape: &StepShape<'_>, model: &ModelShape, graphs: &GraphSizes) -> 
             above(128.0),
             padded,
             context,
+            f64::from(span),
             sampled,
             no_full_graph,
             0.0,
@@ -81,12 +109,12 @@ pub fn basis(shape: &StepShape<'_>, model: &ModelShape, graphs: &GraphSizes) -> 
             0.0,
             0.0,
             0.0,
-        ];
+        ]
     }
-    [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, sampled, 0.0, 1.0, padded, context, chunks, longest]
 }
 
 /// How far back the layers look, on average.
+#[derive(Debug, Clone, Copy)]
 struct Reach {
     sliding_share: f64,
     window: f64,

@@ -6,7 +6,8 @@
 //! | `physical` | [`PhysicalCost`], from data sheets and measured efficiencies |
 //! | `matrices` | matrix products: reading weights against multiplying |
 //! | `attention` | attention for decodes, chunks and both together |
-//! | `basis` | [`basis()`], what a step is made of, for fits and profiles alike |
+//! | `basis` | [`StepBasis`], what a step is made of, for fits and profiles alike |
+//! | `split` | [`SplitKv`], how FlashAttention 3 spreads a decode batch |
 //! | `profile` | [`Profile`], a file of fitted constants, and [`ProfileCost`] |
 
 mod attention;
@@ -15,10 +16,12 @@ mod graphs;
 mod matrices;
 mod physical;
 mod profile;
+mod split;
 
-pub use basis::{BASIS, BASIS_NAMES, BasisValues, basis};
+pub use basis::{BASIS, BASIS_NAMES, BasisValues, StepBasis};
 pub use graphs::{GraphSizes, Launch};
 pub use physical::{PhysicalCost, StepParts};
 pub use profile::{
     Beyond, FittedOn, GraphLimits, PROFILE_SCHEMA, Profile, ProfileCost, ProfileError, Range, Residual,
 };
+pub use split::SplitKv;

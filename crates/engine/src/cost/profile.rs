@@ -1,9 +1,10 @@
 //! A fitted cost model: constants for the basis functions, with the range in which they were seen to hold.
 
-use super::basis::{BASIS, BASIS_NAMES, BasisValues, basis};
+use super::basis::{BASIS, BASIS_NAMES, BasisValues, StepBasis};
 use super::graphs::GraphSizes;
+use super::split::SplitKv;
 use crate::batch::{StepCost, StepCostError, StepShape, StepTime};
-use crate::catalog::ModelShape;
+use crate::catalog::{Deployment, ModelShape};
 use precipice_record::{Ns, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -97,6 +98,8 @@ pub struct Profile {
     pub fitted_on: FittedOn,
     /// Limits of the server that was fitted.
     pub graphs: Option<GraphLimits>,
+    /// The rule by which the GPU's attention kernel cuts contexts; absent where none is known.
+    pub split_kv: Option<SplitKv>,
     /// Seconds for one unit of each basis function ([`BASIS_NAMES`]); an absent one is 0.
     pub constants: BTreeMap<String, f64>,
     /// Where they hold. A function without a range was 0 in all steps that were seen.
@@ -161,6 +164,13 @@ impl Profile {
         if !(profile.host_s.is_finite() && profile.host_s >= 0.0) {
             return Err(ProfileError::Malformed(format!("host_s is {}, not a time", profile.host_s)));
         }
+        if profile.split_kv.is_none()
+            && profile.constants.get("decode_span").is_some_and(|value| *value > 0.0)
+        {
+            return Err(ProfileError::Malformed(
+                "constant decode_span needs a section [split_kv]".to_owned(),
+            ));
+        }
         if profile.constants.values().all(|value| *value == 0.0) {
             return Err(ProfileError::Malformed("all constants are 0".to_owned()));
         }
@@ -183,7 +193,7 @@ impl Profile {
     /// A cost model for `model`, run with CUDA graphs of these sizes.
     ///
     /// # Errors
-    /// When the profile was fitted on a model of another shape.
+    /// When the profile was fitted on a model of another shape, or for GPUs among which its heads cannot be shared out.
     pub fn cost(&self, model: &ModelShape, graphs: GraphSizes) -> Result<ProfileCost, ProfileError> {
         let asked = model.fingerprint();
         if asked != self.fingerprint {
@@ -194,14 +204,16 @@ impl Profile {
                 asked,
             });
         }
+        let deployment = Deployment::new(model.clone())
+            .with_tensor_parallel(self.tensor_parallel)
+            .map_err(|error| ProfileError::Malformed(error.to_string()))?;
         Ok(ProfileCost {
             name: self.name.clone(),
             beyond: self.beyond,
             host: Ns::from_secs(self.host_s),
             constants: self.vector(),
             limit: BASIS_NAMES.map(|name| self.range.get(name).map_or(0.0, |range| range.max * MARGIN)),
-            model: model.clone(),
-            graphs,
+            basis: StepBasis::new(&deployment, graphs, self.split_kv),
             outside: [Outside::default(); BASIS],
             steps: 0,
         })
@@ -223,8 +235,7 @@ pub struct ProfileCost {
     host: Ns,
     constants: BasisValues,
     limit: BasisValues,
-    model: ModelShape,
-    graphs: GraphSizes,
+    basis: StepBasis,
     outside: [Outside; BASIS],
     steps: u64,
 }
@@ -257,7 +268,7 @@ impl ProfileCost {
 
 impl StepCost for ProfileCost {
     fn step_time(&mut self, shape: &StepShape<'_>) -> Result<StepTime, StepCostError> {
-        let values = basis(shape, &self.model, &self.graphs);
+        let values = self.basis.values(shape);
         self.steps += 1;
         let mut seconds = 0.0;
         for (at, value) in values.iter().enumerate() {

@@ -2,9 +2,10 @@
 
 use crate::step::{decodes, request, shape};
 use precipice_engine::StepCost;
-use precipice_engine::catalog::known_shape;
+use precipice_engine::catalog::{Deployment, Gpu, known_shape};
 use precipice_engine::cost::{
-    BASIS_NAMES, Beyond, FittedOn, GraphSizes, PROFILE_SCHEMA, Profile, ProfileError, Range, Residual, basis,
+    BASIS_NAMES, Beyond, FittedOn, GraphSizes, PROFILE_SCHEMA, Profile, ProfileError, Range, Residual,
+    SplitKv, StepBasis,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ fn profile() -> Profile {
         ("padded_requests", 24.0),
         ("decode_context", 120_000.0),
         ("sampled", 20.0),
+        ("decode_span", 4096.0),
         ("mixed_step", 1.0),
         ("mixed_tokens", 2048.0),
         ("mixed_context", 120_000.0),
@@ -35,6 +37,7 @@ fn profile() -> Profile {
         host_s: 1e-3,
         fitted_on: FittedOn { runs: vec!["a".to_owned()], steps: 10, ..FittedOn::default() },
         graphs: None,
+        split_kv: Some(SplitKv { multiprocessors: 132, block_tokens: 128 }),
         constants: constants.map(|(name, value)| (name.to_owned(), value)).into(),
         range: ranges.map(|(name, max)| (name.to_owned(), Range { min: 1.0, max })).into(),
         residuals: vec![Residual { region: "all".to_owned(), n: 10, rms_s: 1e-4, bias: 0.001 }],
@@ -97,6 +100,9 @@ fn broken_files_are_refused_in_words() {
     assert!(with("stepp", 1.0).contains("unknown constant \"stepp\""));
     assert!(with("step", -1.0).contains("not a time"));
     assert!(with("step", f64::NAN).contains("not a time"));
+    let spread = Profile { split_kv: None, ..profile() };
+    let spread = Profile { constants: [("decode_span".to_owned(), 1e-7)].into(), ..spread };
+    assert!(Profile::from_toml(&spread.to_toml().unwrap()).unwrap_err().to_string().contains("[split_kv]"));
     let empty = Profile { constants: BTreeMap::new(), ..profile() };
     assert!(Profile::from_toml(&empty.to_toml().unwrap()).is_err());
     let other = Profile { schema: "precipice.profile/9".to_owned(), ..profile() };
@@ -111,8 +117,8 @@ fn broken_files_are_refused_in_words() {
 
 #[test]
 fn windows_cap_the_context() {
-    let gemma = known_shape("gemma-2-2b").unwrap();
-    let values = basis(&shape(&decodes(1, 8192)), &gemma, &graphs());
+    let gemma = Deployment::new(known_shape("gemma-2-2b").unwrap());
+    let values = StepBasis::new(&gemma, graphs(), None).values(&shape(&decodes(1, 8192)));
     let at = BASIS_NAMES.iter().position(|name| *name == "decode_context").unwrap();
     assert_eq!(values[at], f64::midpoint(8192.0, 4096.0));
 }
@@ -122,8 +128,9 @@ proptest! {
     #[test]
     fn basis_is_non_negative(tokens in prop::collection::vec((1u32..600, 0u32..9000), 1..40)) {
         let requests: Vec<_> = tokens.iter().map(|(tokens, computed)| request(*tokens, *computed)).collect();
-        let model = known_shape("Qwen2.5-7B").unwrap();
-        let values = basis(&shape(&requests), &model, &graphs());
+        let model = Deployment::new(known_shape("Qwen2.5-7B").unwrap());
+        let split = Gpu::named("H200").unwrap().split_kv();
+        let values = StepBasis::new(&model, graphs(), split).values(&shape(&requests));
         prop_assert!(values.iter().all(|value| *value >= 0.0 && value.is_finite()));
         let mixed = requests.iter().any(|request| request.tokens > 1);
         let at = BASIS_NAMES.iter().position(|name| *name == "mixed_step").unwrap();
