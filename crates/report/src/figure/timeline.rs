@@ -1,0 +1,253 @@
+//! What happened when.
+
+use super::{Figure, both, both_with, moments, numbers};
+use crate::document::{Cell, Table};
+use crate::number::{count, decimal, figure, known, percent, seconds};
+use crate::text::Text;
+use crate::view::View;
+use precipice_analyze::figures::{Line, Timeline};
+use serde_json::{Value, json};
+
+/// Rows of a timeline's table.
+const ROWS: usize = 40;
+
+/// Running, waiting, KV usage and preemptions, with the longest gaps below.
+pub(crate) fn waveform(view: &View<'_>) -> Option<Figure> {
+    let timeline = &view.analysis.figures.timeline;
+    if timeline.running.is_empty() && timeline.waiting.is_empty() && timeline.kv_usage.is_empty() {
+        return None;
+    }
+    let gaps = &view.analysis.figures.longest_gaps;
+    let steps = view.analysis.findings.server.preemptions.count.is_some_and(|n| n > 0);
+    let mut data = vec![
+        step_line(&timeline.running, Text::Running, "$running", "solid", "y"),
+        step_line(&timeline.waiting, Text::Waiting, "$waiting", "dash", "y"),
+        with(
+            step_line(&percentages(&timeline.kv_usage), Text::KvUsage, "$kv", "solid", "y2"),
+            "line",
+            "width",
+            json!(1.2),
+        ),
+    ];
+    if steps {
+        data.push(step_line(&timeline.preemptions, Text::PreemptionsSoFar, "$preempt", "dot", "y3"));
+    }
+    if !gaps.is_empty() {
+        data.push(json!({
+            "type": "scatter", "mode": "markers", "name": both(Text::LongestGaps), "yaxis": "y4",
+            "x": moments(&gaps.iter().map(|gap| gap.to_s).collect::<Vec<_>>()),
+            "y": numbers(gaps.iter().map(|gap| Some(gap.ms / 1e3))),
+            "customdata": gaps.iter().map(|gap| gap.request).collect::<Vec<_>>(),
+            "marker": { "color": "$blue", "symbol": "diamond", "size": 6 },
+            "hovertemplate": both(Text::GapHover),
+        }));
+    }
+    let floor = if gaps.is_empty() { 0.0 } else { 0.3 };
+    let right = if steps { 0.94 } else { 1.0 };
+    let mut layout = json!({
+        "xaxis": { "title": both(Text::AxisTime), "domain": [0, right], "anchor": if gaps.is_empty() { "y" } else { "y4" }, "ticksuffix": " s" },
+        "yaxis": { "title": both(Text::AxisRequests), "domain": [floor, 1], "rangemode": "tozero" },
+        "yaxis2": { "title": both(Text::AxisKv), "domain": [floor, 1], "overlaying": "y", "side": "right", "range": [0, 102], "showgrid": false, "ticksuffix": " %" },
+        "shapes": holes(timeline),
+    });
+    if steps {
+        layout["yaxis3"] = json!({
+            "title": both(Text::AxisPreemptions), "overlaying": "y", "side": "right", "anchor": "free", "position": 1,
+            "showgrid": false, "rangemode": "tozero", "color": "$preempt",
+        });
+    }
+    if !gaps.is_empty() {
+        layout["yaxis4"] = json!({ "title": both(Text::AxisGap), "domain": [0, 0.2], "type": "log", "dtick": 1, "ticksuffix": " s" });
+    }
+    Some(Figure {
+        id: view.id("waveform"),
+        caption: view.line(Text::WaveformCaption, &[]),
+        data: data.into(),
+        layout,
+        time: Some(view.id("time")),
+        height: if gaps.is_empty() { 420 } else { 540 },
+        table: Some(timeline_table(view)),
+    })
+}
+
+/// Running and waiting on top of each other, against what the client has in flight.
+pub(crate) fn stacked(view: &View<'_>) -> Option<Figure> {
+    let timeline = &view.analysis.figures.timeline;
+    if timeline.running.is_empty() || timeline.waiting.is_empty() {
+        return None;
+    }
+    let area = |line: &Line, name, colour: &str, pattern: &str| {
+        let mut trace = step_line(line, name, colour, "solid", "y");
+        trace["stackgroup"] = json!("requests");
+        trace["fillpattern"] = json!({ "shape": pattern, "fgcolor": "$paper", "fgopacity": 0.35, "size": 7 });
+        // A stacked area has its points on one grid; a hole ends it.
+        trace["stackgaps"] = json!("infer zero");
+        trace
+    };
+    let mut data = vec![
+        area(&timeline.running, Text::RunningComputed, "$running", ""),
+        area(&timeline.waiting, Text::WaitingQueued, "$waiting", "/"),
+    ];
+    if !timeline.in_flight.is_empty() {
+        data.push(step_line(&timeline.in_flight, Text::InFlight, "$client", "dash", "y"));
+    }
+    let server = &view.analysis.findings.server;
+    let share = match (server.running.mean, server.waiting.mean) {
+        (Some(running), Some(waiting)) if running + waiting > 0.0 => Some(running / (running + waiting)),
+        _ => None,
+    };
+    Some(Figure {
+        id: view.id("stacked"),
+        caption: view.line(
+            Text::StackedCaption,
+            &[("running", known(server.running.mean, figure)), ("share", known(share, percent))],
+        ),
+        data: data.into(),
+        layout: json!({
+            "xaxis": { "title": both(Text::AxisTime), "ticksuffix": " s" },
+            "yaxis": { "title": both(Text::AxisRequests), "rangemode": "tozero" },
+            "shapes": holes(timeline),
+        }),
+        time: Some(view.id("time")),
+        height: 340,
+        // The waveform's table holds these columns.
+        table: None,
+    })
+}
+
+/// Output tokens a second by the client's stamps.
+pub(crate) fn output_rate(view: &View<'_>) -> Option<Figure> {
+    let timeline = &view.analysis.figures.timeline;
+    if timeline.output_rate.is_empty() {
+        return None;
+    }
+    let mean = view.analysis.findings.client.output_throughput;
+    let mut data = vec![step_line(&timeline.output_rate, Text::OutputRate, "$blue", "solid", "y")];
+    if let (Some(mean), Some((from, to))) = (mean, timeline.window_s) {
+        data.push(json!({
+            "type": "scatter", "mode": "lines", "x": [from, to], "y": [mean, mean],
+            "name": both_with(Text::MeanOf, &[("mean", figure(mean))]),
+            "line": { "color": "$client", "dash": "dash", "width": 1.5 }, "hoverinfo": "skip",
+        }));
+    }
+    let line = &timeline.output_rate;
+    let rows = thinned(line.len())
+        .map(|at| vec![seconds(line.t_s[at]).into(), known(line.value[at], figure).into()])
+        .collect();
+    Some(Figure {
+        id: view.id("output-rate"),
+        caption: view.line(
+            Text::OutputRateCaption,
+            &[("bin", known(timeline.output_rate_bin_s, seconds)), ("mean", known(mean, figure))],
+        ),
+        data: data.into(),
+        layout: json!({
+            "xaxis": { "title": both(Text::AxisTime), "ticksuffix": " s" },
+            "yaxis": { "title": both(Text::AxisTokenRate), "rangemode": "tozero" },
+        }),
+        time: Some(view.id("time")),
+        height: 280,
+        table: Some(Table {
+            head: vec![Cell::of(Text::Moment, view.lang), Cell::of(Text::AxisTokenRate, view.lang)],
+            rows,
+            ..Table::default()
+        }),
+    })
+}
+
+/// A line that holds each value until the next.
+pub(super) fn step_line(line: &Line, name: Text, colour: &str, dash: &str, axis: &str) -> Value {
+    json!({
+        "type": "scatter", "mode": "lines", "name": both(name), "yaxis": axis,
+        "x": moments(&line.t_s), "y": numbers(line.value.iter().copied()),
+        "line": { "color": colour, "dash": dash, "width": 1.8, "shape": "hv" },
+    })
+}
+
+fn with(mut trace: Value, part: &str, key: &str, value: Value) -> Value {
+    trace[part][key] = value;
+    trace
+}
+
+/// Shares as per cent.
+pub(super) fn percentages(line: &Line) -> Line {
+    Line { t_s: line.t_s.clone(), value: line.value.iter().map(|v| v.map(|share| share * 100.0)).collect() }
+}
+
+/// Grey where no scrape came back.
+fn holes(timeline: &Timeline) -> Value {
+    timeline
+        .holes_s
+        .iter()
+        .map(|(from, to)| {
+            json!({
+                "type": "rect", "xref": "x", "yref": "paper", "x0": from, "x1": to, "y0": 0, "y1": 1,
+                "fillcolor": "$faint", "opacity": 0.3, "line": { "width": 0 }, "layer": "below",
+            })
+        })
+        .collect()
+}
+
+/// The last known value at a moment.
+pub(super) fn value_at(line: &Line, t_s: f64) -> Option<f64> {
+    let after = line.t_s.partition_point(|t| *t <= t_s);
+    after.checked_sub(1).and_then(|at| line.value[at])
+}
+
+/// Places of at most [`ROWS`] rows, evenly spread, both ends among them.
+fn thinned(len: usize) -> impl Iterator<Item = usize> {
+    let rows = len.min(ROWS);
+    (0..rows).map(move |row| if rows < 2 { 0 } else { row * (len - 1) / (rows - 1) })
+}
+
+fn timeline_table(view: &View<'_>) -> Table {
+    let timeline = &view.analysis.figures.timeline;
+    let grid = if timeline.running.is_empty() { &timeline.kv_usage } else { &timeline.running };
+    let whole = |value: Option<f64>| known(value, |v| decimal(v, 0));
+    let rows = thinned(grid.len())
+        .map(|at| {
+            let t = grid.t_s[at];
+            vec![
+                seconds(t).into(),
+                whole(value_at(&timeline.running, t)).into(),
+                whole(value_at(&timeline.waiting, t)).into(),
+                known(value_at(&timeline.kv_usage, t), percent).into(),
+                whole(value_at(&timeline.preemptions, t)).into(),
+                whole(value_at(&timeline.in_flight, t)).into(),
+            ]
+        })
+        .collect();
+    let heads =
+        [Text::Moment, Text::Running, Text::Waiting, Text::KvUsage, Text::PreemptionsSoFar, Text::InFlight];
+    Table {
+        caption: Some(view.line(
+            Text::ThinnedTable,
+            &[("rows", count(grid.len().min(ROWS) as u64)), ("points", count(grid.len() as u64))],
+        )),
+        head: heads.map(|text| Cell::of(text, view.lang)).into(),
+        rows,
+        words: vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_known_value_holds() {
+        let line = Line { t_s: vec![0.0, 1.0, 2.0], value: vec![Some(5.0), None, Some(7.0)] };
+        assert_eq!(value_at(&line, -0.1), None);
+        assert_eq!(value_at(&line, 0.5), Some(5.0));
+        assert_eq!(value_at(&line, 1.5), None, "a hole is not the value before it");
+        assert_eq!(value_at(&line, 9.0), Some(7.0));
+    }
+
+    #[test]
+    fn a_thinned_table_keeps_both_ends() {
+        assert_eq!(thinned(0).count(), 0);
+        assert_eq!(thinned(1).collect::<Vec<_>>(), vec![0]);
+        let long: Vec<_> = thinned(1_000).collect();
+        assert_eq!((long.len(), long[0], long[ROWS - 1]), (ROWS, 0, 999));
+    }
+}

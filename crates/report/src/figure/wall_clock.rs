@@ -1,0 +1,47 @@
+//! Where the wall clock went.
+
+use super::{Figure, both, numbers};
+use crate::number::{known, percent};
+use crate::text::Text;
+use crate::view::View;
+use serde_json::{Value, json};
+
+/// One bar, cut into decode, prefill, recomputation and idle.
+pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
+    let share = &view.analysis.findings.server.wall_clock_share;
+    let parts = [
+        (Text::ClockDecode, share.decode, "$running", ""),
+        (Text::ClockPrefill, share.prefill, "$blue", "\\"),
+        (Text::ClockRecompute, share.recompute, "$preempt", "x"),
+        (Text::ClockIdle, share.idle, "$faint", "."),
+    ];
+    if parts.iter().filter(|part| part.1.is_some()).count() < 2 {
+        return None;
+    }
+    let data: Vec<Value> = parts
+        .into_iter()
+        .filter_map(|(name, value, colour, pattern)| {
+            let value = value?;
+            Some(json!({
+                "type": "bar", "orientation": "h", "name": both(name), "y": [""], "x": numbers([Some(value * 100.0)]),
+                "text": [percent(value)], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
+                "hovertemplate": "%{x:.1f} %",
+                "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.35 } },
+            }))
+        })
+        .collect();
+    Some(Figure {
+        id: view.id("wall-clock"),
+        caption: view.line(Text::WallClockCaption, &[("recompute", known(share.recompute, percent))]),
+        data: data.into(),
+        layout: json!({
+            "barmode": "stack",
+            "xaxis": { "range": [0, 100], "ticksuffix": " %" },
+            "yaxis": { "showticklabels": false },
+            "hovermode": "closest",
+        }),
+        time: None,
+        height: 170,
+        table: None,
+    })
+}

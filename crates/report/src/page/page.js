@@ -1,0 +1,137 @@
+// Draws the figures, and switches language and theme. The figures are data: a string "$name" is the colour --c-name
+// of the style sheet, an object {en, zh} is a text.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const narrow = () => window.innerWidth < 600;
+  const store = {
+    get(key) { try { return localStorage.getItem("precipice-" + key); } catch { return null; } },
+    set(key, value) { try { localStorage.setItem("precipice-" + key, value); } catch { /* a private window */ } },
+  };
+
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  document.body.append(probe);
+  function colour(name) {
+    probe.style.color = `var(--c-${name})`;
+    return getComputedStyle(probe).color;
+  }
+
+  function resolved(node, lang) {
+    if (typeof node === "string") return node.startsWith("$") ? colour(node.slice(1)) : node;
+    if (Array.isArray(node)) return typeof node[0] === "number" || node[0] === null ? node : node.map((item) => resolved(item, lang));
+    if (node === null || typeof node !== "object") return node;
+    if ("en" in node && "zh" in node) return node[lang];
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, resolved(value, lang)]));
+  }
+
+  function layoutOf(figure, lang) {
+    const layout = resolved(figure.layout, lang);
+    const small = narrow();
+    const axis = { gridcolor: colour("rule"), linecolor: colour("rule"), zerolinecolor: colour("rule"), automargin: true };
+    for (const key of Object.keys(layout)) {
+      if (!/^[xy]axis/.test(key)) continue;
+      layout[key] = { ...axis, ...layout[key] };
+      if (typeof layout[key].title === "string") layout[key].title = { text: layout[key].title, standoff: 8 };
+      if (small && key.startsWith("y")) { layout[key].title = undefined; layout[key].nticks ??= 5; }
+      if (small && key.startsWith("x") && !layout[key].tickvals) layout[key].nticks ??= 5;
+    }
+    return {
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: small ? 11 : 12.5, color: colour("ink") },
+      margin: small ? { l: 36, r: 30, t: 8, b: 34 } : { l: 54, r: 54, t: 12, b: 44 },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
+      hovermode: "x unified",
+      hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("rule"), font: { color: colour("ink") } },
+      ...layout,
+    };
+  }
+
+  const config = {
+    responsive: true,
+    displaylogo: false,
+    displayModeBar: "hover",
+    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    showTips: false,
+  };
+
+  function draw(place) {
+    const figure = figures[place.dataset.figure];
+    if (!figure) return;
+    const lang = place.closest("main").lang;
+    if (figure.height_narrow && narrow()) place.style.height = figure.height_narrow + "px";
+    const drawn = place.dataset.drawn;
+    place.dataset.drawn = "yes";
+    Plotly.react(place, resolved(figure.data, lang), layoutOf(figure, lang), config);
+    if (figure.time && !drawn) place.on("plotly_relayout", (change) => share(place, change));
+  }
+
+  // Figures that show time share their axis: zooming one zooms all.
+  let sharing = false;
+  function share(source, change) {
+    const keys = Object.keys(change);
+    if (sharing || !keys.some((key) => key.startsWith("xaxis."))) return;
+    const update = "xaxis.range[0]" in change
+      ? { "xaxis.range": [change["xaxis.range[0]"], change["xaxis.range[1]"]] }
+      : change["xaxis.range"] ? { "xaxis.range": change["xaxis.range"] } : change["xaxis.autorange"] ? { "xaxis.autorange": true } : null;
+    if (!update) return;
+    sharing = true;
+    const others = places().filter((place) => place !== source && place.dataset.drawn && figures[place.dataset.figure].time === figures[source.dataset.figure].time);
+    Promise.all(others.map((place) => Plotly.relayout(place, { ...update }))).finally(() => { sharing = false; });
+  }
+
+  const places = () => [...document.querySelectorAll("main:not([hidden]) .plot")];
+  const redraw = () => places().forEach((place) => place.dataset.drawn && draw(place));
+
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting && !entry.target.dataset.drawn) draw(entry.target);
+  }, { rootMargin: "800px" });
+  document.querySelectorAll(".plot").forEach((place) => seen.observe(place));
+
+  function speak(lang) {
+    root.lang = lang;
+    document.querySelectorAll("main").forEach((main) => { main.hidden = main.lang !== lang; });
+    document.querySelectorAll("button[data-lang]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.lang === lang)));
+    redraw();
+  }
+  document.querySelectorAll("button[data-lang]").forEach((button) => button.addEventListener("click", () => {
+    const here = [...document.querySelectorAll("main:not([hidden]) > section")].find((section) => section.getBoundingClientRect().bottom > 60);
+    speak(button.dataset.lang);
+    const there = here && document.getElementById(here.id.replace(/-(en|zh)$/, "-" + button.dataset.lang));
+    if (there && window.scrollY > 300) there.scrollIntoView();
+  }));
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+  document.getElementById("theme").addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    store.set("theme", root.dataset.theme);
+    redraw();
+  });
+  dark.addEventListener("change", redraw);
+
+  let width = window.innerWidth;
+  window.addEventListener("resize", () => {
+    if ((width < 600) !== narrow()) redraw();
+    width = window.innerWidth;
+  });
+
+  // Paper is white, and has all figures.
+  let before;
+  window.addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    places().forEach(draw);
+  });
+  window.addEventListener("afterprint", () => {
+    if (before) root.dataset.theme = before; else delete root.dataset.theme;
+    redraw();
+  });
+
+  const theme = store.get("theme");
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+  const asked = new URLSearchParams(location.search).get("lang");
+  speak(asked === "en" || asked === "zh" ? asked : root.lang);
+})();

@@ -1,0 +1,168 @@
+//! The conclusion in a sentence, and the figures that carry it.
+
+use crate::document::{Card, Line};
+use crate::number::{count, decimal, figure, known, latency_ms, percent, percent_fine, seconds, times};
+use crate::text::Text;
+use crate::view::View;
+use precipice_record::LoadKind;
+
+/// Above this share of the pool in the median, KV is what requests wait for. A pool from which requests are
+/// thrown out swings between about 0.93 and 1, so its median stays above.
+const POOL_FULL: f64 = 0.9;
+
+/// Which conclusion a run leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing came back.
+    Nothing,
+    /// Requests waited, and KV was full.
+    WaitedForKv,
+    /// Requests waited, and KV was not full.
+    WaitedForPlace,
+    /// Requests waited; nothing is known of KV.
+    Waited,
+    /// Nobody waited to speak of.
+    Flowed,
+    /// The server said nothing of itself.
+    ClientOnly,
+}
+
+impl Verdict {
+    /// Reads it off the findings.
+    pub(crate) fn of(view: &View<'_>) -> Self {
+        let findings = &view.analysis.findings;
+        if findings.client.requests.completed == 0 {
+            return Self::Nothing;
+        }
+        let (Some(waiting), Some(_)) = (findings.server.waiting.mean, findings.server.running.mean) else {
+            return Self::ClientOnly;
+        };
+        // Less than half a request in the queue on average is no queue.
+        if waiting < 0.5 {
+            return Self::Flowed;
+        }
+        match findings.server.kv_usage.median {
+            Some(median) if median >= POOL_FULL => Self::WaitedForKv,
+            Some(_) => Self::WaitedForPlace,
+            None => Self::Waited,
+        }
+    }
+}
+
+/// The sentence.
+pub(crate) fn verdict(view: &View<'_>) -> Line {
+    let findings = &view.analysis.findings;
+    let client = &findings.client;
+    let running = findings.server.running.mean;
+    let asked =
+        findings.capacity.concurrency.map(|n| n as f64).or_else(|| client.in_flight.peak.map(|n| n as f64));
+    let waited = asked.zip(running).map(|(asked, running)| asked - running.round());
+    let open = matches!(view.manifest.load.kind, LoadKind::Open | LoadKind::OpenCapped | LoadKind::Trace);
+    let whole = |value: Option<f64>| known(value, |v| decimal(v, 0));
+    let values = [
+        ("asked", whole(asked)),
+        ("ran", whole(running)),
+        ("waited", whole(waited.map(|n| n.max(0.0)))),
+        ("waiting", known(findings.server.waiting.mean, |v| decimal(v, 0))),
+        ("limit", known(view.manifest.server.max_num_seqs, |n| n.to_string())),
+        ("rate", known(client.request_throughput, figure)),
+        ("sent", count(client.requests.sent)),
+        ("completed", count(client.requests.completed)),
+        ("failed", count(client.requests.failed)),
+        ("throughput", known(client.output_throughput, figure)),
+        ("ttft", known(client.ttft_ms.p50, latency_ms)),
+        (
+            "kind",
+            client.errors.iter().max_by_key(|(_, n)| **n).map_or_else(String::new, |(kind, _)| kind.clone()),
+        ),
+    ];
+    let text = match (Verdict::of(view), open) {
+        (Verdict::Nothing, _) => Text::VerdictNothing,
+        (Verdict::WaitedForKv, false) => Text::VerdictWaitedForKv,
+        (Verdict::WaitedForKv, true) => Text::VerdictOpenWaitedForKv,
+        (Verdict::WaitedForPlace, false) if view.manifest.server.max_num_seqs.is_some() => {
+            Text::VerdictWaitedForPlace
+        }
+        (Verdict::WaitedForPlace | Verdict::Waited, false) => Text::VerdictWaited,
+        (Verdict::WaitedForPlace | Verdict::Waited, true) => Text::VerdictOpenWaited,
+        (Verdict::Flowed, _) => Text::VerdictFlowed,
+        (Verdict::ClientOnly, _) => Text::VerdictClientOnly,
+    };
+    let mut line = view.line(text, &values);
+    if client.requests.failed > 0 && client.requests.completed > 0 {
+        line.0.extend(view.line(Text::VerdictFailures, &values).0);
+    }
+    line
+}
+
+/// The four or five figures that carry it.
+pub(crate) fn cards(view: &View<'_>) -> Vec<Card> {
+    let findings = &view.analysis.findings;
+    let (client, server, capacity) = (&findings.client, &findings.server, &findings.capacity);
+    let mut cards = vec![
+        Card {
+            name: view.line(Text::OutputThroughput, &[]),
+            value: known(client.output_throughput, |v| format!("{} tok/s", figure(v))),
+            detail: view.line(
+                Text::CardThroughput,
+                &[
+                    ("total", known(client.total_throughput, figure)),
+                    ("requests", known(client.request_throughput, figure)),
+                ],
+            ),
+        },
+        Card {
+            name: view.line(Text::TtftMedian, &[]),
+            value: known(client.ttft_ms.p50, latency_ms),
+            detail: match server.ttft_parts_ms.queue_share {
+                Some(share) => view.line(
+                    Text::CardTtft,
+                    &[("share", percent(share)), ("queue", known(server.ttft_parts_ms.queue, latency_ms))],
+                ),
+                None => view.line(Text::CardMean, &[("mean", known(client.ttft_ms.mean, latency_ms))]),
+            },
+        },
+    ];
+    if let Some(running) = server.running.mean {
+        cards.push(Card {
+            name: view.line(Text::CardResident, &[]),
+            value: format!("{} / {}", figure(running), known(capacity.concurrency, count)),
+            detail: view.line(
+                Text::CardResidentDetail,
+                &[
+                    ("peak", known(server.running.peak, |v| decimal(v, 0))),
+                    ("logged", known(capacity.max_concurrency, figure)),
+                ],
+            ),
+        });
+    }
+    if let Some(preemptions) = server.preemptions.count {
+        cards.push(Card {
+            name: view.line(Text::Preemptions, &[]),
+            value: count(preemptions),
+            detail: match (preemptions, server.preemptions.mean_interval_s) {
+                (0, _) => view.line(Text::CardNoPreemption, &[]),
+                (_, interval) => view.line(
+                    Text::CardPreemptions,
+                    &[
+                        ("interval", known(interval, seconds)),
+                        ("kv", known(server.preemptions.kv_before_mean, percent_fine)),
+                    ],
+                ),
+            },
+        });
+    }
+    cards.push(match capacity.oversubscription {
+        Some(ratio) => Card {
+            name: view.line(Text::Oversubscription, &[]),
+            value: times(ratio),
+            detail: view.line(Text::CardOversubscription, &[("kv", known(server.kv_usage.median, percent))]),
+        },
+        None => Card {
+            name: view.line(Text::Completed, &[]),
+            value: format!("{} / {}", count(client.requests.completed), count(client.requests.sent)),
+            detail: view.line(Text::CardItl, &[("itl", known(client.itl_ms.p50, latency_ms))]),
+        },
+    });
+    cards
+}

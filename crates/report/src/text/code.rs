@@ -1,0 +1,245 @@
+//! Texts of what is named by a code elsewhere.
+//!
+//! English comes with the finding; Chinese is here, filled from the finding's evidence. A code without a
+//! translation, or a translation that lacks a figure, falls back to the English sentence.
+
+use crate::document::{Line, fill};
+use crate::lang::Lang;
+use crate::number::{decimal, figure};
+use precipice_analyze::findings::Diagnosis;
+use precipice_record::Warning;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Warnings after which the run's figures must not be used as they are.
+const VOID: [&str; 4] = ["client_bottleneck", "late_sends", "other_traffic", "counter_reset"];
+
+/// Failure kinds: code, English, Chinese.
+const FAILURES: [(&str, &str, &str); 22] = [
+    ("dns", "the host name did not resolve", "域名解析失败"),
+    ("refused", "nobody listens there", "连接被拒绝"),
+    ("connect_timeout", "no connection in time", "连接超时"),
+    ("tls", "the TLS handshake failed", "TLS 握手失败"),
+    ("reset", "the connection was reset", "连接被重置"),
+    ("closed_before_response", "closed before any byte of the response", "未返回任何字节就被关闭"),
+    ("first_token_timeout", "no first token in time", "首个 token 超时"),
+    ("between_tokens_timeout", "a gap between tokens outlasted its limit", "token 间隔超时"),
+    ("total_timeout", "the whole request outlasted its limit", "整条请求超时"),
+    ("too_many_requests", "429: turned away", "429:被限流"),
+    ("client_error", "another 4xx", "其他 4xx"),
+    ("unavailable", "503: unavailable", "503:不可用"),
+    ("server_error", "another 5xx", "其他 5xx"),
+    ("odd_status", "an unusual HTTP status", "异常的 HTTP 状态码"),
+    ("stream_error", "an error event inside a stream that began with 200", "200 的流里出现错误事件"),
+    ("stream_cut", "the stream was cut in the middle", "流在中途断开"),
+    (
+        "stream_incomplete",
+        "the stream ended without [DONE] or a finish reason",
+        "流结束时没有 [DONE] 也没有结束原因",
+    ),
+    ("no_tokens", "the stream carried no token", "流里没有 token"),
+    ("not_json", "not JSON", "不是 JSON"),
+    ("protocol", "a violation of HTTP", "违反 HTTP 协议"),
+    ("cancelled", "stopped by the end of the run", "因运行结束被取消"),
+    ("unknown", "the tool says only that it failed", "原工具只说明失败"),
+];
+
+/// Causes of a gap.
+const CAUSES: [(&str, &str, &str); 5] = [
+    ("own_preemption", "its own preemption", "自己被抢占"),
+    ("others_prefill", "others' prefill", "别人的 prefill"),
+    ("others_recompute", "others' recomputation", "别人的重算"),
+    ("client_stall", "a stall of the client", "客户端卡顿"),
+    ("unknown", "unknown", "未知"),
+];
+
+/// What a figure rests on.
+const BASES: [(&str, &str, &str); 9] = [
+    ("exact", "the engine's own events", "引擎自身的事件"),
+    ("steps", "the engine's steps", "引擎逐步记录"),
+    ("events", "the engine's events", "引擎事件"),
+    ("flops", "the FLOPs counter", "FLOPs 计数器"),
+    ("replay", "a replay of the schedule", "重放调度"),
+    ("released", "the KV released at preemptions", "抢占释放的 KV"),
+    ("counter", "the server's counter", "服务端计数器"),
+    ("modelled", "a model", "模型推算"),
+    ("iteration_log", "the iteration log", "逐步日志"),
+];
+
+/// Warnings in Chinese, by code.
+const WARNINGS: &[(&str, &str)] = &[
+    (
+        "client_bottleneck",
+        "客户端 CPU 不够用,延迟可能是客户端自己造成的。请多给几个核(`--client-threads`),或降低负载。",
+    ),
+    (
+        "client_stall",
+        "客户端自己卡住 {count} 次(最长 {longest_ms} ms,在 {longest_at_s} s):那些时刻的间隔不是服务端造成的。",
+    ),
+    (
+        "clock_stepped",
+        "运行中系统时钟被调了 {skew_ms} ms。运行内部的时间不受影响,但与服务端日志对照时要注意。",
+    ),
+    (
+        "coalesced_reads",
+        "有相当一部分 token 事件与别的事件同一次读到,间隔显示为零:服务端或代理攒批发送,或者客户端读得晚。",
+    ),
+    (
+        "counter_reset",
+        "服务端计数器在 {at_s} s 回落:服务端重启过,或者同一个指标地址后面有多个实例。请用 `--metrics-url` 逐个指明。",
+    ),
+    (
+        "events_and_tokens_differ",
+        "{count} 条请求里带 token 的事件数与服务端 usage 的 token 数不一致:那里的间隔是事件之间的,不是 token 之间的。",
+    ),
+    ("events_without_request", "{events} 个 token 事件属于没有记录行的请求(运行被中断),没有计入。"),
+    (
+        "hidden_queue",
+        "客户端平均有 {client_in_flight_mean} 条在飞,服务端只数到 {server_in_flight_mean} 条:其余的排在没有指标的地方(代理、服务端前端、连接数上限)。",
+    ),
+    (
+        "late_sends",
+        "1 % 的请求迟到 {send_late_p99_ms} ms 以上才发出:实际负载不是所要求的负载。从计划时刻算起的延迟包含这段等待。",
+    ),
+    ("other_traffic", "服务端还有别的流量,它的指标描述的是两者之和。请在独占的服务端上测。"),
+    (
+        "percentile_beyond_sample",
+        "{metric}:{n} 个样本撑不起 {percentiles},只能读作“至少”;至少要 {needed} 个样本才有上界。",
+    ),
+    ("recovered", "测量进程被杀:最多缺最后一秒;当时在飞的请求有 token 记录但没有结果行。"),
+    ("scrape_gaps", "有 {gaps} 次采样缺失:相邻两次之间发生了什么无从得知。"),
+    ("slow_sink", "磁盘写不过来,数据曾在内存里排队。请把结果写到更快的磁盘。"),
+    ("stale_connections", "{count} 条请求碰上服务端已关闭的空闲连接,换新连接重发了,都不算失败。"),
+    ("token_mismatch", "客户端计数与服务端计数器对不上,见自检一节的对账表。"),
+    ("no_metrics", "读不到服务端指标,这次运行只有客户端一侧的数据。可用 `--metrics-url` 指明别的地址。"),
+];
+
+/// Diagnoses in Chinese: code, title, remedy.
+const DIAGNOSES: &[(&str, &str, &str)] = &[];
+
+fn of(table: &[(&str, &str, &str)], code: &str, lang: Lang) -> Option<String> {
+    table.iter().find(|(name, ..)| *name == code).map(|(_, en, zh)| {
+        match lang {
+            Lang::En => *en,
+            Lang::Zh => *zh,
+        }
+        .to_owned()
+    })
+}
+
+/// What a kind of failure means.
+pub(crate) fn failure(code: &str, lang: Lang) -> String {
+    of(&FAILURES, code, lang).unwrap_or_default()
+}
+
+/// Why a gap was long.
+pub(crate) fn cause(code: &str, lang: Lang) -> String {
+    of(&CAUSES, code, lang).unwrap_or_else(|| code.replace('_', " "))
+}
+
+/// What a figure rests on.
+pub(crate) fn basis(code: &str, lang: Lang) -> String {
+    of(&BASES, code, lang).unwrap_or_else(|| code.replace('_', " "))
+}
+
+/// Whether a warning voids the result.
+pub(crate) fn voids(code: &str) -> bool {
+    VOID.contains(&code)
+}
+
+/// A warning as a sentence.
+pub(crate) fn warning(warning: &Warning, lang: Lang) -> Line {
+    let translated = WARNINGS.iter().find(|(code, _)| *code == warning.code).map(|(_, zh)| *zh);
+    match (lang, translated) {
+        (Lang::Zh, Some(zh)) => filled(zh, &warning.evidence),
+        _ => None,
+    }
+    .unwrap_or_else(|| Line::plain(warning.text.clone()))
+}
+
+/// Title and remedy of an illness.
+pub(crate) fn diagnosis(illness: &Diagnosis, lang: Lang) -> (Line, Line) {
+    let own = || (Line::plain(illness.title.clone()), Line::plain(illness.remedy.clone()));
+    if lang == Lang::En {
+        return own();
+    }
+    let Some((_, title, remedy)) = DIAGNOSES.iter().find(|(code, ..)| *code == illness.code) else {
+        return own();
+    };
+    match (filled(title, &illness.evidence), filled(remedy, &illness.evidence)) {
+        (Some(title), Some(remedy)) => (title, remedy),
+        _ => own(),
+    }
+}
+
+/// A translation with every figure in its place, or nothing.
+fn filled(template: &str, evidence: &BTreeMap<String, Value>) -> Option<Line> {
+    let values: Vec<(&str, String)> =
+        evidence.iter().filter(|(_, v)| !v.is_null()).map(|(name, v)| (name.as_str(), scalar(v))).collect();
+    let known = |name: &str| values.iter().any(|(known, _)| *known == name);
+    let names = template.split('{').skip(1).filter_map(|part| part.split_once('}').map(|(name, _)| name));
+    if !names.into_iter().all(known) {
+        return None;
+    }
+    // `fill` leaves nothing open here, and `Line::parse` fills after it has read the markup.
+    debug_assert!(!fill(template, &values).is_empty());
+    Some(Line::parse(template, &values))
+}
+
+/// The figures that a diagnosis rests on, in a line.
+pub(crate) fn evidence(evidence: &BTreeMap<String, Value>) -> String {
+    evidence
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| format!("{} {}", name.replace('_', " "), scalar(value)))
+        .collect::<Vec<_>>()
+        .join(" · ")
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => decimal(whole as f64, 0),
+            (None, Some(real)) => figure(real),
+            (None, None) => number.to_string(),
+        },
+        Value::Array(items) => items.iter().map(scalar).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use precipice_record::FailureKind;
+    use serde_json::json;
+
+    #[test]
+    fn every_failure_has_its_words() {
+        for kind in FailureKind::ALL {
+            for lang in Lang::ALL {
+                assert!(!failure(kind.name(), lang).is_empty(), "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_code_is_translated_once() {
+        let mut codes: Vec<_> = WARNINGS.iter().map(|(code, _)| *code).collect();
+        codes.sort_unstable();
+        assert!(codes.windows(2).all(|pair| pair[0] != pair[1]));
+        let own = Warning::new("clock_stepped", "The wall clock was set.").with("skew_ms", 12);
+        assert!(warning(&own, Lang::Zh).flat().contains("12 ms"));
+        assert_eq!(warning(&own, Lang::En).flat(), own.text);
+        assert_eq!(warning(&Warning::new("new_code", "A new one."), Lang::Zh).flat(), "A new one.");
+    }
+
+    #[test]
+    fn a_translation_without_its_figure_falls_back() {
+        let evidence = BTreeMap::from([("a".to_owned(), json!(3)), ("b".to_owned(), Value::Null)]);
+        assert_eq!(filled("x {a}", &evidence).map(|line| line.flat()), Some("x 3".to_owned()));
+        assert_eq!(filled("x {b}", &evidence), None);
+        assert_eq!(filled("x {c}", &evidence), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! The HTML page: self-contained, well-formed, and deaf to what a server calls itself.
+
+use crate::sample;
+use precipice_report::{Item, Lang, html};
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn item<'a>(
+    name: &str,
+    analysis: &'a precipice_analyze::Analysis,
+    manifest: &'a precipice_record::Manifest,
+) -> Item<'a> {
+    Item { name: name.to_owned(), analysis, manifest }
+}
+
+/// Leaves the page where a person can look at it.
+fn kept(name: &str, page: &str) {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(path, page).unwrap();
+}
+
+/// The page without plotly.js, whose text is not ours.
+fn own(page: &str) -> String {
+    let (before, rest) = page.split_once("</script>\n<script>").unwrap();
+    let (library, after) = rest.split_once("</script>\n<script>").unwrap();
+    assert!(library.contains("plotly.js v"), "the library is inside");
+    assert!(!library.contains("MathJax.loader"), "and nothing else");
+    format!("{before}</script>\n<script>{after}")
+}
+
+fn figures(page: &str) -> Value {
+    let (_, rest) = page.split_once(r#"<script type="application/json" id="figures">"#).unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+/// Every attribute value of one name.
+fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    page.split(&format!(" {name}=\""))
+        .skip(1)
+        .filter_map(|part| part.split_once('"'))
+        .map(|(value, _)| value)
+        .collect()
+}
+
+#[test]
+fn nothing_is_loaded_from_anywhere() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let page = html(&[item("overload", &analysis, &manifest)], Lang::En);
+    kept("overload.html", &page);
+    let own = own(&page);
+    for name in ["src", "href", "action", "poster", "srcset", "data"] {
+        for value in attributes(&own, name) {
+            assert!(value.starts_with('#') || value.starts_with("data:"), "{name}={value}");
+        }
+    }
+    for call in ["@import", "url(", "fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "import("] {
+        assert!(!own.contains(call), "{call}");
+    }
+    assert!(page.len() < 6_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn every_figure_has_data_and_a_place_in_both_languages() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let page = html(&[item("overload", &analysis, &manifest)], Lang::Zh);
+    kept("overload-zh.html", &page);
+    let figures = figures(&page);
+    let figures = figures.as_object().unwrap();
+    assert!(figures.len() >= 8, "{:?}", figures.keys().collect::<Vec<_>>());
+    let places = attributes(&page, "data-figure");
+    assert_eq!(places.len(), 2 * figures.len());
+    for (id, figure) in figures {
+        assert_eq!(places.iter().filter(|place| *place == id).count(), 2, "{id}");
+        let traces = figure["data"].as_array().unwrap();
+        assert!(!traces.is_empty(), "{id}");
+        for trace in traces {
+            let (x, y) = (trace["x"].as_array().unwrap(), trace["y"].as_array().unwrap());
+            assert_eq!(x.len(), y.len(), "{id}");
+            assert!(y.iter().any(|value| !value.is_null()), "{id} draws nothing");
+        }
+        assert!(page.contains(&format!("id=\"fig-{id}-en-about\"")), "{id} has no caption");
+    }
+    assert!(!own(&page).contains("NaN"), "a number that is none");
+}
+
+#[test]
+fn elements_close_in_order_and_ids_are_unique() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let (bare, bare_manifest) = sample::bare();
+    let series = [item("kv 6.41", &analysis, &manifest), item("bare", &bare, &bare_manifest)];
+    for (name, items) in
+        [("series.html", &series[..]), ("one.html", &series[..1]), ("bare.html", &series[1..])]
+    {
+        let page = html(items, Lang::En);
+        kept(name, &page);
+        well_formed(&own(&page));
+        let body = page.split_once("<script type").unwrap().0;
+        let mut ids = attributes(body, "id");
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(all, ids.len(), "an id is there twice");
+        for target in attributes(body, "href") {
+            if let Some(id) = target.strip_prefix('#') {
+                assert!(ids.contains(&id), "a link to nothing: {id}");
+            }
+        }
+    }
+}
+
+/// Start and end tags match, outside of script and style.
+fn well_formed(page: &str) {
+    const VOID: [&str; 5] = ["meta", "link", "br", "img", "hr"];
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = page;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        if let Some(doctype) = rest.strip_prefix("!doctype html>") {
+            rest = doctype;
+            continue;
+        }
+        let (tag, after) = rest.split_once('>').unwrap();
+        rest = after;
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{:?}", rest.get(..80));
+            continue;
+        }
+        let name = tag.split([' ', '\n']).next().unwrap();
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric()), "not a tag: {name}");
+        if !VOID.contains(&name) {
+            open.push(name);
+        }
+        if name == "script" || name == "style" {
+            let end = rest.find(&format!("</{name}>")).unwrap();
+            rest = &rest[end..];
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn what_a_server_calls_itself_stays_text() {
+    let (analysis, manifest) = sample::hostile();
+    let page = html(&[item("<script>alert(0)</script>", &analysis, &manifest)], Lang::En);
+    kept("hostile.html", &page);
+    let own = own(&page);
+    well_formed(&own);
+    assert!(!own.contains("<script>alert") && !own.contains("<img"), "markup of a stranger");
+    assert!(own.contains("&lt;script&gt;alert(1)"), "it is shown");
+    assert!(own.contains("{{ 7 * 7 }}"), "and not evaluated");
+    figures(&page);
+}
+
+#[test]
+fn the_same_findings_give_the_same_bytes() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let page = || html(&[item("overload", &analysis, &manifest)], Lang::En);
+    assert!(page() == page());
+}

@@ -1,0 +1,87 @@
+//! Terminal, Markdown and JSON.
+
+use crate::sample;
+use precipice_record::Source;
+use precipice_report::{Item, Lang, Style, json, markdown, terminal};
+use unicode_width::UnicodeWidthStr;
+
+#[test]
+fn the_summary_fits_a_screen_and_begins_with_the_conclusion() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    for lang in Lang::ALL {
+        let text = terminal(&analysis, &manifest, lang, Style::PLAIN);
+        assert!(text.lines().count() <= 40, "{} lines", text.lines().count());
+        assert!(text.lines().all(|line| line.width() <= 100), "{text}");
+        assert!(!text.contains('\u{1b}'), "escapes in a pipe");
+        assert!(!text.contains("NaN"), "{text}");
+    }
+    let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
+    assert_eq!(text.lines().next(), Some("64 asked, 16 ran: 48 waited for KV cache"));
+    let text = terminal(&analysis, &manifest, Lang::Zh, Style::PLAIN);
+    assert_eq!(text.lines().next(), Some("并发 64,实际只跑了 16 条:48 条在排队等 KV"));
+}
+
+#[test]
+fn a_screen_stays_a_screen_however_much_there_is_to_say() {
+    let (mut analysis, manifest) = sample::hostile();
+    let warning = analysis.findings.warnings[0].clone();
+    analysis.findings.warnings.extend(vec![warning; 60]);
+    for width in [60, 80, 100] {
+        let style = Style { colour: false, width };
+        let text = terminal(&analysis, &manifest, Lang::En, style);
+        assert!(text.lines().count() <= 40);
+        assert!(text.lines().all(|line| !line.contains('\u{1b}')), "a name moves the cursor");
+    }
+}
+
+#[test]
+fn a_simulation_says_so_before_anything_else() {
+    let (analysis, mut manifest) = (sample::analysis(), sample::manifest());
+    manifest.source = Source::Simulated;
+    let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
+    assert!(text.starts_with("[SIMULATED] "), "{text}");
+    assert!(
+        markdown(&[Item { name: "a".to_owned(), analysis: &analysis, manifest: &manifest }], Lang::En)
+            .contains("**[SIMULATED]**")
+    );
+}
+
+#[test]
+fn a_percentile_beyond_the_sample_is_marked() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
+    let line = |name: &str| {
+        text.lines().find(|line| line.trim_start().starts_with(name) && line.contains('1')).unwrap()
+    };
+    let ttft = text.lines().filter(|line| line.trim_start().starts_with("TTFT")).nth(1).unwrap();
+    assert!(ttft.contains("214.0 s*"), "128 requests carry no p99: {ttft}");
+    assert!(line("ITL ").contains("21.40 s "), "262,016 gaps carry a p99.99: {}", line("ITL "));
+}
+
+#[test]
+fn colours_only_where_asked_for() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let coloured = terminal(&analysis, &manifest, Lang::En, Style::terminal(100, None));
+    assert!(coloured.contains("\u{1b}[1m"));
+    let asked_not_to = terminal(&analysis, &manifest, Lang::En, Style::terminal(100, Some("1")));
+    assert!(!asked_not_to.contains('\u{1b}'));
+}
+
+#[test]
+fn what_is_not_known_is_a_dash() {
+    let (analysis, manifest) = sample::bare();
+    let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
+    assert!(text.starts_with("[NOT FINISHED] No request completed: 3 sent, 3 failed (refused)"), "{text}");
+    assert!(text.contains('—'));
+    let page =
+        markdown(&[Item { name: "bare".to_owned(), analysis: &analysis, manifest: &manifest }], Lang::Zh);
+    assert!(page.contains("没有采到服务端指标"), "{page}");
+}
+
+#[test]
+fn the_contract_is_handed_through() {
+    let analysis = sample::analysis();
+    let value: serde_json::Value = serde_json::from_str(&json(&analysis).unwrap()).unwrap();
+    assert_eq!(value["schema"], "precipice.findings/1");
+    assert_eq!(value["server"]["preemptions"]["count"], 38);
+}
