@@ -249,6 +249,7 @@ fn sample(line: &str) -> Result<Sample<'_>, &'static str> {
     let name_end =
         line.find(|c: char| c == '{' || c.is_ascii_whitespace()).ok_or("a name without a value")?;
     let mut name = &line[..name_end];
+    let mut named = is_plain_name(name);
     let mut labels = Labels::default();
     let mut rest = line[name_end..].trim_start();
     let mut key = name;
@@ -258,6 +259,7 @@ fn sample(line: &str) -> Result<Sample<'_>, &'static str> {
             let quoted = at.strip_prefix('"').ok_or("no metric name")?;
             let end = quoted.find('"').ok_or("a quote that does not end")?;
             name = &quoted[..end];
+            named = is_name(name);
             at = quoted[end + 1..].trim_start();
             at = at.strip_prefix(',').unwrap_or(at);
         }
@@ -267,7 +269,7 @@ fn sample(line: &str) -> Result<Sample<'_>, &'static str> {
         rest = &start[close + 1..];
         key = &line[..line.len() - rest.len()];
     }
-    if !is_name(name) {
+    if !named {
         return Err("no metric name");
     }
     let mut words = rest.split_ascii_whitespace();
@@ -317,6 +319,14 @@ fn label(text: &str) -> Option<(&str, &str, &str)> {
     Some((name.trim().trim_matches('"'), &value[..at], after))
 }
 
+/// A name that stands without quotes. Dots and dashes are Prometheus's only between quotes, but exporters exist
+/// that know no better.
+fn is_plain_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | ':'))
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'))
+}
+
+/// A name between quotes, or of a label.
 fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -419,6 +429,10 @@ mod tests {
         assert!(told("a{x=\"1} 2").contains("malformed labels"));
         assert!(told("a{x=\"1\"y=\"2\"} 2").contains("malformed labels"));
         assert!(told("Internal Server Error").contains("no number"));
+        // Found by fuzzing: what is JSON in the first line was a metric in the second.
+        assert!(told("a 1\n[+l 5").contains("line 2"));
+        assert!(told("[+l 5").contains("JSON"));
+        assert!(told("5 5").contains("no metric name"));
         let too_large = parse_limited(b"a 1\n", 3, |_| {}).unwrap_err();
         assert!(too_large.to_string().contains("4 bytes, more than the limit of 3"), "{too_large}");
     }
