@@ -14,12 +14,12 @@ def with_duckdb(run):
     ttft = duckdb.sql(
         f"SELECT quantile_cont((first_token_ns - sent_ns) / 1e6, 0.5) FROM '{run}/requests.parquet' "
         "WHERE failure IS NULL AND phase <> 'warmup'"
-    ).fetchone()[0]
-    chunks = duckdb.sql(f"SELECT count(*) FROM '{run}/chunks.parquet'").fetchone()[0]
+    ).fetchall()[0][0]
+    chunks = duckdb.sql(f"SELECT count(*) FROM '{run}/chunks.parquet'").fetchall()[0][0]
     running = duckdb.sql(
         f"SELECT max(value) FROM '{run}/samples.parquet' JOIN '{run}/series.parquet' USING (series) "
         "WHERE name LIKE '%num_requests_running' OR name LIKE '%requests_processing'"
-    ).fetchone()[0]
+    ).fetchall()[0][0]
     for table in ("steps", "events"):
         duckdb.sql(f"SELECT * FROM '{run}/{table}.parquet'").fetchall()
     return ttft, chunks, running

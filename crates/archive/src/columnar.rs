@@ -6,7 +6,7 @@
 use crate::tables::{Columns, Rows, schema};
 use crate::{ArchiveError, RunDir};
 use arrow::array::RecordBatch;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding};
@@ -23,25 +23,22 @@ const ROW_GROUP: usize = 1 << 20;
 /// Rows a batch when reading.
 const BATCH: usize = 1 << 16;
 
-/// Writes a table from batches. The file appears under its name only when it is whole.
+/// Writes a table from batches of one schema. The file appears under its name only when it is whole.
 pub(crate) fn write_batches<R: Rows>(
     dir: &RunDir,
+    schema: SchemaRef,
     batches: impl IntoIterator<Item = Result<RecordBatch, ArchiveError>>,
-) -> Result<u64, ArchiveError> {
+) -> Result<(), ArchiveError> {
     let path = dir.table(R::TABLE);
     let tmp = path.with_extension("parquet.tmp");
     let file = File::create(&tmp).map_err(ArchiveError::io(&tmp))?;
-    let mut writer = ArrowWriter::try_new(&file, schema::<R>(), Some(properties::<R>()))
-        .map_err(ArchiveError::parquet(&path))?;
-    let mut rows = 0;
+    let mut writer =
+        ArrowWriter::try_new(&file, schema, Some(properties::<R>())).map_err(ArchiveError::parquet(&path))?;
     for batch in batches {
-        let batch = batch?;
-        rows += batch.num_rows() as u64;
-        writer.write(&batch).map_err(ArchiveError::parquet(&path))?;
+        writer.write(&batch?).map_err(ArchiveError::parquet(&path))?;
     }
     writer.close().map_err(ArchiveError::parquet(&path))?;
-    file.sync_all().and_then(|()| std::fs::rename(&tmp, &path)).map_err(ArchiveError::io(&path))?;
-    Ok(rows)
+    file.sync_all().and_then(|()| std::fs::rename(&tmp, &path)).map_err(ArchiveError::io(&path))
 }
 
 /// Writes a table from rows in memory.
@@ -50,7 +47,7 @@ pub(crate) fn write_rows<R: Rows>(dir: &RunDir, rows: &R) -> Result<(), ArchiveE
     let batches = (0..rows.rows()).step_by(BATCH).map(|start| {
         rows.encode(start..(start + BATCH).min(rows.rows())).map_err(ArchiveError::table(&path))
     });
-    write_batches::<R>(dir, batches).map(|_| ())
+    write_batches::<R>(dir, schema::<R>(), batches)
 }
 
 /// Reads a whole table. One that is not there has no rows.

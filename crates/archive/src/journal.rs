@@ -6,13 +6,14 @@
 use crate::tables::{Rows, schema};
 use crate::{ArchiveError, RunDir};
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where a journal's bytes go: a file, or in tests something that fails.
 pub(crate) type Output = Box<dyn Write + Send>;
@@ -82,6 +83,11 @@ impl JournalBatches {
         // An error here is a head that was never written whole: the writer died as it began.
         Ok(Self { reader: StreamReader::try_new(BufReader::new(file), None).ok() })
     }
+
+    /// The columns as they were written, which an older version may have had fewer of.
+    pub(crate) fn schema(&self) -> Option<SchemaRef> {
+        self.reader.as_ref().map(StreamReader::schema)
+    }
 }
 
 impl Iterator for JournalBatches {
@@ -95,9 +101,4 @@ impl Iterator for JournalBatches {
         self.reader = None;
         None
     }
-}
-
-/// Path of the journal of a table, where there is one.
-pub(crate) fn existing<R: Rows>(dir: &RunDir) -> Option<PathBuf> {
-    Some(dir.journal(R::TABLE)).filter(|path| path.exists())
 }

@@ -3,10 +3,10 @@
 //! While the manifest says `running`, the journals are the truth and anything else is left over from an attempt
 //! to finish; once it says something else, the Parquet files are. So each step here can be killed and done again.
 
-use crate::journal::{JournalBatches, existing};
+use crate::journal::JournalBatches;
 use crate::lock::WriterLock;
 use crate::manifest::{read_manifest, write_manifest};
-use crate::tables::{NumberedSeries, Rows};
+use crate::tables::{NumberedSeries, Rows, schema};
 use crate::{ArchiveError, RunDir, columnar};
 use precipice_record::{Chunks, EventRow, Manifest, Ns, RequestRow, RunState, Samples, StepRow, Warning};
 use std::path::Path;
@@ -70,9 +70,7 @@ pub(crate) fn settle(dir: &RunDir, manifest: &Manifest) -> Result<(), ArchiveErr
 }
 
 fn convert<R: Rows>(dir: &RunDir) -> Result<(), ArchiveError> {
-    let batches = match existing::<R>(dir) {
-        Some(journal) => Some(JournalBatches::open(&journal)?),
-        None => None,
-    };
-    columnar::write_batches::<R>(dir, batches.into_iter().flatten().map(Ok)).map(|_| ())
+    let batches = JournalBatches::open(&dir.journal(R::TABLE))?;
+    let schema = batches.schema().unwrap_or_else(schema::<R>);
+    columnar::write_batches::<R>(dir, schema, batches.map(Ok))
 }

@@ -14,6 +14,7 @@ pub struct Stall {
 
 /// The client's own delays. Quantities that were not measured are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ClientAudit {
     /// Heartbeats of the event loop that were observed.
     pub heartbeats: u64,

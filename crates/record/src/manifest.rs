@@ -73,6 +73,7 @@ pub struct LengthFacts {
 
 /// The load, in the words that the analysis needs. The whole resolved plan is in [`Manifest::plan`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LoadFacts {
     /// Closed or open.
     pub kind: LoadKind,
@@ -109,6 +110,7 @@ pub struct LoadFacts {
 
 /// The server's KV pool as it reports it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct KvPoolFacts {
     /// Blocks, vLLM's null block included.
     pub num_gpu_blocks: Option<u64>,
@@ -128,6 +130,7 @@ pub struct KvPoolFacts {
 
 /// What is known of the server under test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ServerFacts {
     /// `vllm`, `llama.cpp`, `sglang`, `tgi`, or the name in the simulation.
     pub engine: Option<String>,
@@ -168,6 +171,7 @@ pub struct ServerFacts {
 
 /// The tool and the files of an import.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Origin {
     /// `vllm-bench`, ...
     pub tool: String,
@@ -183,6 +187,7 @@ pub struct Origin {
 
 /// `run.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Manifest {
     /// [`SCHEMA`].
     pub schema: String,
