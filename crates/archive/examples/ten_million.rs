@@ -15,6 +15,13 @@ const STREAMS: u32 = 1024;
 /// Tokens a stream.
 const TOKENS: u32 = 512;
 
+/// Up to a millisecond, so that the times do not compress to nothing (the finaliser of SplitMix64).
+fn noise(row: u64) -> u64 {
+    let mixed = (row ^ (row >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed >> 44
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let rows: u32 = std::env::args().nth(1).map_or(Ok(10_000_000), |rows| rows.parse())?;
     let dir = std::env::temp_dir().join(format!("precipice-ten-million-{}", std::process::id()));
@@ -24,8 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for row in 0..rows {
         let stream = row % STREAMS;
         let token = row / STREAMS;
-        // A little noise, so that the times do not compress to nothing.
-        let noise = u64::from(row.wrapping_mul(2_654_435_761) >> 12);
+        let noise = noise(u64::from(row));
         writer.chunk(ChunkRow {
             request: stream + token / TOKENS * STREAMS,
             attempt: 0,

@@ -105,8 +105,11 @@ impl Curve {
 const COARSE: f64 = 0.05;
 const FINE: f64 = 0.0002;
 
-/// Most steps of the first pass, and most scrapes that it looks at: a long run is first searched in larger steps.
-const FIRST_PASS: usize = 4_000;
+/// Most steps of the first pass: a long run is first searched in larger ones.
+const FIRST_STEPS: usize = 4_000;
+
+/// Most scrapes that the first pass looks at.
+const FIRST_SCRAPES: usize = 500;
 
 /// Each pass has steps finer by this and covers so many of the old ones to each side of the best.
 const FINER: f64 = 5.0;
@@ -126,9 +129,9 @@ fn fit(basis: Basis, curve: &Curve, counter: &[(f64, f64)]) -> Option<Alignment>
     if grew < 2 || end <= begin {
         return None;
     }
-    let thinned: Vec<_> = counter.iter().copied().step_by(counter.len().div_ceil(FIRST_PASS)).collect();
+    let thinned: Vec<_> = counter.iter().copied().step_by(counter.len().div_ceil(FIRST_SCRAPES)).collect();
     let (low, high) = (first.0 - end, last.0 - begin);
-    let mut step = COARSE.max((high - low) / FIRST_PASS as f64);
+    let mut step = COARSE.max((high - low) / FIRST_STEPS as f64);
     let mut best = search(curve, &thinned, low, high, step);
     while step > FINE {
         let (low, high) = (best.1 - AROUND * step, best.1 + AROUND * step);

@@ -135,15 +135,15 @@ impl Scrapes {
         found.next().map(|series| &series.labels)
     }
 
-    /// The sum over all series of a meaning at each scrape, in order of time.
+    /// The sum over all series of a meaning at each scrape, in order of time; of the first source that has any, since
+    /// the scrapes of two sources are at different times. Values that are no number are left out.
     pub(super) fn sums(&self, meaning: Meaning, part: Part) -> Vec<(f64, f64)> {
-        let wanted: Vec<bool> = self
-            .series
-            .iter()
-            .map(|series| {
-                known(&series.name).is_some_and(|known| (known.meaning, known.part) == (meaning, part))
-            })
-            .collect();
+        let means = |series: &Series| {
+            known(&series.name).is_some_and(|known| (known.meaning, known.part) == (meaning, part))
+        };
+        let source = self.series.iter().find(|series| means(series)).map(|series| series.source);
+        let wanted: Vec<bool> =
+            self.series.iter().map(|series| Some(series.source) == source && means(series)).collect();
         let mut sums: Vec<(f64, f64)> = Vec::new();
         for (time, _, value) in self.rows.iter().filter(|(_, id, _)| wanted[*id as usize]) {
             match sums.last_mut() {
@@ -151,6 +151,7 @@ impl Scrapes {
                 _ => sums.push((*time, *value)),
             }
         }
+        sums.retain(|(_, sum)| sum.is_finite());
         sums.sort_by(|a, b| a.0.total_cmp(&b.0));
         sums
     }
@@ -179,4 +180,44 @@ impl Scrapes {
 /// Kept only where the value changes: see [`Samples`].
 fn rarely_changes(name: &str) -> bool {
     ["_bucket", "_created", "_info"].iter().any(|suffix| name.ends_with(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_sources_are_kept_apart_and_what_is_no_number_stays() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut scrapes = Scrapes::default();
+        for (source, log) in [
+            "@ 10 10.5\nvllm:generation_tokens_total{engine=\"0\"} 1\nvllm:generation_tokens_total{engine=\"1\"} 2\n\
+             @ 11 11.5\nvllm:generation_tokens_total{engine=\"0\"} NaN\n@ 12 error timed out\n@ 17 17.5\nx +Inf\n",
+            "@ 10.2 10.7\nvllm:generation_tokens_total{engine=\"0\"} 40\n",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let path = scratch.path().join(source.to_string());
+            std::fs::write(&path, log).unwrap();
+            scrapes.read(&path, source as u16).unwrap();
+        }
+        assert_eq!(scrapes.sums(Meaning::GenerationTokens, Part::Counter), [(10.5, 3.0)]);
+        assert_eq!((scrapes.pages, scrapes.failed), (4, 1));
+        assert_eq!((scrapes.first(), scrapes.last()), (Some(10.5), Some(17.5)));
+        let samples = scrapes.samples(10.0);
+        assert!(samples.time.is_sorted());
+        let of = |name: &str, source: u16| -> Vec<f64> {
+            let is = |series: &Series| series.name == name && series.source == source;
+            let ids: Vec<_> =
+                (0..).zip(&samples.series).filter(|(_, series)| is(series)).map(|(id, _)| id).collect();
+            ids.iter().flat_map(|id| samples.of(*id)).map(|(_, value)| value).collect()
+        };
+        assert_eq!(of("x", 0), [f64::INFINITY]);
+        assert!(of("vllm:generation_tokens_total", 0)[1].is_nan());
+        // The scrape that failed, and the ticks from there to the next one that nobody made.
+        let up = of(UP, 0);
+        assert_eq!(up.iter().filter(|up| **up == 1.0).count(), 3);
+        assert!(up.iter().filter(|up| **up == 0.0).count() > 1);
+    }
 }
