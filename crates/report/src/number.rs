@@ -37,14 +37,14 @@ pub(crate) fn count(value: u64) -> String {
     decimal(value as f64, 0)
 }
 
-/// About four significant digits: `0.260`, `15.65`, `532.4`, `16,495`.
+/// About four significant digits, none after the point of a whole number: `16`, `0.260`, `15.65`, `532.4`, `16,495`.
 pub(crate) fn figure(value: f64) -> String {
     let size = value.abs();
-    let places = if size >= 10_000.0 {
+    let places = if size >= 10_000.0 || value.fract() == 0.0 {
         0
     } else if size >= 100.0 {
         1
-    } else if size >= 1.0 || size == 0.0 {
+    } else if size >= 1.0 {
         2
     } else {
         3

@@ -37,10 +37,10 @@ pub(crate) fn demand(view: &View<'_>) -> Option<Figure> {
             "y": bars.iter().map(|bar| both(bar.0)).collect::<Vec<_>>(),
             "x": numbers(bars.iter().map(|bar| Some(bar.1))),
             "text": bars.iter().map(|bar| figure(bar.1)).collect::<Vec<_>>(),
-            "textposition": "auto", "hoverinfo": "skip",
+            "textposition": "outside", "cliponaxis": false, "hoverinfo": "skip",
             "marker": {
                 "color": bars.iter().map(|bar| bar.2).collect::<Vec<_>>(),
-                "pattern": { "shape": bars.iter().map(|bar| bar.3).collect::<Vec<_>>(), "fgopacity": 0.4 },
+                "pattern": { "shape": bars.iter().map(|bar| bar.3).collect::<Vec<_>>(), "fgopacity": 0.45, "fillmode": "overlay" },
             },
         }]),
         layout: json!({

@@ -1,6 +1,6 @@
 //! Preemption as a control loop.
 
-use super::timeline::{percentages, step_line, value_at};
+use super::timeline::{percentages, step_line, time_axis, value_at};
 use super::{Figure, both, both_with, moments, numbers};
 use crate::number::{decimal, known, percent_fine};
 use crate::text::Text;
@@ -46,7 +46,7 @@ pub(crate) fn staircase(view: &View<'_>) -> Option<Figure> {
         caption: view.line(Text::StaircaseCaption, &[("r2", known(stairs.r2, |r2| decimal(r2, 3)))]),
         data: data.into(),
         layout: json!({
-            "xaxis": { "title": both(Text::AxisTime), "ticksuffix": " s" },
+            "xaxis": time_axis(&view.analysis.figures.timeline),
             "yaxis": { "title": both(Text::AxisPreemptions), "rangemode": "tozero" },
         }),
         time: Some(view.id("time")),
@@ -63,7 +63,8 @@ pub(crate) fn sawtooth(view: &View<'_>) -> Option<Figure> {
     if timeline.kv_usage.is_empty() {
         return None;
     }
-    let (from, to) = ((first.t_s - 5.0).max(0.0), last.t_s + (last.t_s - first.t_s).max(1.0) * 0.05);
+    let margin = (last.t_s - first.t_s).max(1.0) * 0.05;
+    let (from, to) = ((first.t_s - margin).max(0.0), last.t_s + margin);
     let kv = cut(&percentages(&timeline.kv_usage), from, to);
     let shown: Vec<_> = events.iter().take_while(|event| event.t_s <= to).collect();
     let trigger = view.analysis.findings.server.control_loop.trigger_level;

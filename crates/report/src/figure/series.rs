@@ -27,8 +27,8 @@ pub(crate) fn panels(views: &[View<'_>]) -> Figure {
         json!({
             "type": "bar", "x": names, "y": numbers(values.iter().copied()), "xaxis": format!("x{axis}"), "yaxis": format!("y{axis}"),
             "text": values.iter().map(|value| value.map(format).unwrap_or_default()).collect::<Vec<_>>(),
-            "textposition": "auto", "showlegend": false, "hoverinfo": "skip",
-            "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.35 } },
+            "textposition": "outside", "cliponaxis": false, "showlegend": false, "hoverinfo": "skip",
+            "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
         })
     };
     let of = |read: fn(&View<'_>) -> Option<f64>| views.iter().map(read).collect::<Vec<_>>();
@@ -74,8 +74,8 @@ pub(crate) fn residents(views: &[View<'_>]) -> Figure {
     let bars = |name: Text, values: Vec<Option<f64>>, colour: &str, pattern: &str| {
         json!({
             "type": "bar", "name": both(name), "x": names, "y": numbers(values.iter().copied()),
-            "text": values.iter().map(|value| value.map(figure).unwrap_or_default()).collect::<Vec<_>>(), "textposition": "auto",
-            "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.35 } },
+            "text": values.iter().map(|value| value.map(figure).unwrap_or_default()).collect::<Vec<_>>(), "textposition": "outside", "cliponaxis": false,
+            "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
         })
     };
     let data: Vec<Value> = vec![
@@ -125,8 +125,8 @@ pub(crate) fn ttft_parts_series(views: &[View<'_>]) -> Option<Figure> {
             values.into_iter().map(|value| value.filter(|ms| *ms > 0.0)).collect();
         json!({
             "type": "bar", "name": both(name), "x": names, "y": numbers(positive.iter().copied()),
-            "text": positive.iter().map(|value| value.map(latency_ms).unwrap_or_default()).collect::<Vec<_>>(), "textposition": "auto",
-            "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.35 } },
+            "text": positive.iter().map(|value| value.map(latency_ms).unwrap_or_default()).collect::<Vec<_>>(), "textposition": "outside", "cliponaxis": false,
+            "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
         })
     };
     Some(Figure {

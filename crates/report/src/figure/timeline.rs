@@ -43,13 +43,15 @@ pub(crate) fn waveform(view: &View<'_>) -> Option<Figure> {
         }));
     }
     let floor = if gaps.is_empty() { 0.0 } else { 0.3 };
-    let right = if steps { 0.94 } else { 1.0 };
+    let right = if steps { 0.9 } else { 1.0 };
     let mut layout = json!({
-        "xaxis": { "title": both(Text::AxisTime), "domain": [0, right], "anchor": if gaps.is_empty() { "y" } else { "y4" }, "ticksuffix": " s" },
+        "xaxis": time_axis(timeline),
         "yaxis": { "title": both(Text::AxisRequests), "domain": [floor, 1], "rangemode": "tozero" },
         "yaxis2": { "title": both(Text::AxisKv), "domain": [floor, 1], "overlaying": "y", "side": "right", "range": [0, 102], "showgrid": false, "ticksuffix": " %" },
-        "shapes": holes(timeline),
+        "shapes": holes(timeline, "below"),
     });
+    layout["xaxis"]["domain"] = json!([0, right]);
+    layout["xaxis"]["anchor"] = json!(if gaps.is_empty() { "y" } else { "y4" });
     if steps {
         layout["yaxis3"] = json!({
             "title": both(Text::AxisPreemptions), "overlaying": "y", "side": "right", "anchor": "free", "position": 1,
@@ -76,18 +78,17 @@ pub(crate) fn stacked(view: &View<'_>) -> Option<Figure> {
     if timeline.running.is_empty() || timeline.waiting.is_empty() {
         return None;
     }
+    // Two filled lines rather than a stack: a stack would draw a hole in the scrapes as zero requests.
     let area = |line: &Line, name, colour: &str, pattern: &str| {
         let mut trace = step_line(line, name, colour, "solid", "y");
-        trace["stackgroup"] = json!("requests");
-        trace["fillpattern"] = json!({ "shape": pattern, "fgcolor": "$paper", "fgopacity": 0.35, "size": 7 });
-        // A stacked area has its points on one grid; a hole ends it.
-        trace["stackgaps"] = json!("infer zero");
+        trace["fill"] = json!("tozeroy");
+        trace["fillcolor"] = json!(colour);
+        trace["fillpattern"] = json!({ "shape": pattern, "fgcolor": "$paper", "fgopacity": 0.45, "size": 7, "fillmode": "overlay" });
         trace
     };
-    let mut data = vec![
-        area(&timeline.running, Text::RunningComputed, "$running", ""),
-        area(&timeline.waiting, Text::WaitingQueued, "$waiting", "/"),
-    ];
+    let mut waiting = area(&sum(&timeline.running, &timeline.waiting), Text::WaitingQueued, "$waiting", "/");
+    waiting["hoverinfo"] = json!("skip");
+    let mut data = vec![waiting, area(&timeline.running, Text::RunningComputed, "$running", "")];
     if !timeline.in_flight.is_empty() {
         data.push(step_line(&timeline.in_flight, Text::InFlight, "$client", "dash", "y"));
     }
@@ -104,9 +105,9 @@ pub(crate) fn stacked(view: &View<'_>) -> Option<Figure> {
         ),
         data: data.into(),
         layout: json!({
-            "xaxis": { "title": both(Text::AxisTime), "ticksuffix": " s" },
+            "xaxis": time_axis(timeline),
             "yaxis": { "title": both(Text::AxisRequests), "rangemode": "tozero" },
-            "shapes": holes(timeline),
+            "shapes": holes(timeline, "above"),
         }),
         time: Some(view.id("time")),
         height: 340,
@@ -142,7 +143,7 @@ pub(crate) fn output_rate(view: &View<'_>) -> Option<Figure> {
         ),
         data: data.into(),
         layout: json!({
-            "xaxis": { "title": both(Text::AxisTime), "ticksuffix": " s" },
+            "xaxis": time_axis(timeline),
             "yaxis": { "title": both(Text::AxisTokenRate), "rangemode": "tozero" },
         }),
         time: Some(view.id("time")),
@@ -175,17 +176,38 @@ pub(super) fn percentages(line: &Line) -> Line {
 }
 
 /// Grey where no scrape came back.
-fn holes(timeline: &Timeline) -> Value {
+fn holes(timeline: &Timeline, layer: &str) -> Value {
     timeline
         .holes_s
         .iter()
         .map(|(from, to)| {
             json!({
                 "type": "rect", "xref": "x", "yref": "paper", "x0": from, "x1": to, "y0": 0, "y1": 1,
-                "fillcolor": "$faint", "opacity": 0.3, "line": { "width": 0 }, "layer": "below",
+                "fillcolor": "$faint", "opacity": if layer == "below" { 0.3 } else { 0.85 }, "line": { "width": 0 }, "layer": layer,
             })
         })
         .collect()
+}
+
+/// Both lines on top of each other, at the moments of either; unknown where one of them is.
+fn sum(lower: &Line, upper: &Line) -> Line {
+    let mut moments: Vec<f64> = lower.t_s.iter().chain(&upper.t_s).copied().collect();
+    moments.sort_by(f64::total_cmp);
+    moments.dedup();
+    let mut line = Line::default();
+    for t in moments {
+        line.push(t, value_at(lower, t).zip(value_at(upper, t)).map(|(below, above)| below + above));
+    }
+    line
+}
+
+/// The time axis of every figure of a run: the measured window, so that they lie under each other.
+pub(super) fn time_axis(timeline: &Timeline) -> Value {
+    let mut axis = json!({ "title": both(Text::AxisTime), "ticksuffix": " s" });
+    if let Some((from, to)) = timeline.window_s {
+        axis["range"] = json!([from, to]);
+    }
+    axis
 }
 
 /// The last known value at a moment.
@@ -241,6 +263,15 @@ mod tests {
         assert_eq!(value_at(&line, 0.5), Some(5.0));
         assert_eq!(value_at(&line, 1.5), None, "a hole is not the value before it");
         assert_eq!(value_at(&line, 9.0), Some(7.0));
+    }
+
+    #[test]
+    fn a_hole_in_one_line_is_a_hole_in_the_sum() {
+        let lower = Line { t_s: vec![0.0, 2.0], value: vec![Some(1.0), Some(2.0)] };
+        let upper = Line { t_s: vec![0.0, 1.0, 3.0], value: vec![Some(10.0), None, Some(30.0)] };
+        let both = sum(&lower, &upper);
+        assert_eq!(both.t_s, [0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(both.value, [Some(11.0), None, None, Some(32.0)]);
     }
 
     #[test]

@@ -34,15 +34,15 @@ pub(crate) fn ttft_parts(view: &View<'_>) -> Option<Figure> {
             "type": "bar", "orientation": "h",
             "y": bars.iter().map(|bar| both(bar.0)).collect::<Vec<_>>(),
             "x": numbers(bars.iter().map(|bar| Some(bar.1))),
-            "text": labels, "textposition": "auto", "hoverinfo": "skip",
+            "text": labels, "textposition": "outside", "cliponaxis": false, "hoverinfo": "skip",
             "marker": {
                 "color": bars.iter().map(|bar| bar.3).collect::<Vec<_>>(),
-                "pattern": { "shape": bars.iter().map(|bar| bar.4).collect::<Vec<_>>(), "fgopacity": 0.4 },
+                "pattern": { "shape": bars.iter().map(|bar| bar.4).collect::<Vec<_>>(), "fgopacity": 0.45, "fillmode": "overlay" },
             },
         }]),
         layout: json!({
             "xaxis": {
-                "title": both(Text::AxisLogTime), "type": "log", "range": [floor - 0.3, top + 0.6],
+                "title": both(Text::AxisLogTime), "type": "log", "range": [floor - 0.3, top + 1.2],
                 "tickvals": [0.1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6],
                 "ticktext": ["0.1 ms", "1 ms", "10 ms", "0.1 s", "1 s", "10 s", "100 s", "1,000 s"],
             },

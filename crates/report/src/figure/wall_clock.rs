@@ -26,7 +26,7 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
                 "type": "bar", "orientation": "h", "name": both(name), "y": [""], "x": numbers([Some(value * 100.0)]),
                 "text": [percent(value)], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
                 "hovertemplate": "%{x:.1f} %",
-                "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.35 } },
+                "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
             }))
         })
         .collect();
@@ -35,7 +35,7 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
         caption: view.line(Text::WallClockCaption, &[("recompute", known(share.recompute, percent))]),
         data: data.into(),
         layout: json!({
-            "barmode": "stack",
+            "barmode": "stack", "legend": { "traceorder": "normal", "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom" },
             "xaxis": { "range": [0, 100], "ticksuffix": " %" },
             "yaxis": { "showticklabels": false },
             "hovermode": "closest",

@@ -41,21 +41,22 @@
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: small ? 11 : 12.5, color: colour("ink") },
-      margin: small ? { l: 36, r: 30, t: 8, b: 34 } : { l: 54, r: 54, t: 12, b: 44 },
+      margin: small ? { l: 36, r: 30, t: 30, b: 34 } : { l: 54, r: 54, t: 34, b: 44 },
       legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("faint"), activecolor: colour("ink") },
       hovermode: "x unified",
       hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("rule"), font: { color: colour("ink") } },
       ...layout,
     };
   }
 
-  const config = {
+  const config = () => ({
     responsive: true,
+    displayModeBar: narrow() ? false : "hover",
     displaylogo: false,
-    displayModeBar: "hover",
     modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
     showTips: false,
-  };
+  });
 
   function draw(place) {
     const figure = figures[place.dataset.figure];
@@ -64,7 +65,7 @@
     if (figure.height_narrow && narrow()) place.style.height = figure.height_narrow + "px";
     const drawn = place.dataset.drawn;
     place.dataset.drawn = "yes";
-    Plotly.react(place, resolved(figure.data, lang), layoutOf(figure, lang), config);
+    Plotly.react(place, resolved(figure.data, lang), layoutOf(figure, lang), config());
     if (figure.time && !drawn) place.on("plotly_relayout", (change) => share(place, change));
   }
 

@@ -36,7 +36,6 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                 ("n", count(server.scrapes.in_window)),
                 ("interval", known(server.scrapes.interval_s, seconds)),
                 ("gaps", count(server.scrapes.gaps)),
-                ("hole", known(server.scrapes.longest_hole_s, seconds)),
             ],
         )));
     }

@@ -214,8 +214,8 @@ messages! {
     KvSentence: "KV usage: {median} in the median, {peak} at its peak; above 90 % at {above90} of the scrapes, above 95 % at {above95}."
         | "KV 占用中位数 {median},峰值 {peak};{above90} 的采样点在 90 % 以上,{above95} 在 95 % 以上。";
     GaugesCaption: "The server's gauges, over the scrapes from the first to the last at which requests were running" | "服务端指标,取第一个到最后一个有请求在跑的采样点";
-    GaugesExplained: "{n} scrapes, one every {interval}; {gaps} failed or were missed, the longest hole lasts {hole}. What happens between two scrapes is seen by counters only."
-        | "共 {n} 个采样点,间隔 {interval};缺失 {gaps} 个,最长空档 {hole}。两次采样之间的事只有计数器看得见。";
+    GaugesExplained: "{n} scrapes, one every {interval}; {gaps} failed or were missed. What happens between two scrapes is seen by counters only."
+        | "共 {n} 个采样点,间隔 {interval};缺失 {gaps} 个。两次采样之间的事只有计数器看得见。";
     SegmentsCaption: "Regimes of the run, found from the gauges" | "由指标自动识别的阶段";
     SegmentFill: "Fill" | "填充";
     SegmentSawtooth: "Sawtooth" | "锯齿";
@@ -300,7 +300,7 @@ messages! {
 
     // Outcome.
     NoFailureTitle: "Overload is not failure" | "压爆不等于崩溃";
-    NoFailure: "All {completed} of {sent} requests completed, none failed, and each got the tokens that it asked for ({output})." | "{sent} 条请求全部完成({completed} 条),零失败,输出 token 一个不少({output})。";
+    NoFailure: "All {completed} requests completed, none failed, and each got the tokens that it asked for ({output})." | "{completed} 条请求全部完成,零失败,输出 token 一个不少({output})。";
     Outcome: "{sent} requests were due: {completed} completed, {failed} failed, {cancelled} were stopped by the end of the run; {retries} retries."
         | "共 {sent} 条请求:完成 {completed},失败 {failed},因运行结束而取消 {cancelled};重试 {retries} 次。";
     OutcomeShort: " {short} completed requests got fewer tokens than they asked for." | " 其中 {short} 条完成的请求少拿了 token。";
@@ -313,7 +313,7 @@ messages! {
     // Audit.
     AuditSends: "Requests left {p50} late in the median, {p99} at p99, {max} at worst." | "请求发送迟到:中位 {p50},p99 {p99},最大 {max}。";
     AuditLoop: "The event loop answered {n} heartbeats, {p99} late at p99, {max} at worst." | "事件循环共 {n} 次心跳,p99 迟到 {p99},最大 {max}。";
-    AuditStalls: "It stalled {n} times, {longest} at the longest: gaps at those moments may be the client's." | "卡住 {n} 次,最长 {longest}:那些时刻的间隔可能是客户端自己造成的。";
+    AuditStalls: "Stalls: {n}, the longest {longest}; gaps at those moments may be the client's." | "卡住 {n} 次,最长 {longest}:那些时刻的间隔可能是客户端自己造成的。";
     AuditNoStall: "It never stalled." | "没有卡住过。";
     AuditCpu: "The client used {share} of {threads} thread(s), {seconds} CPU seconds, {memory} of memory." | "客户端用了 {threads} 个线程的 {share},{seconds} CPU 秒,内存峰值 {memory}。";
     AuditCoalesced: "{share} of the token events came in one read with others ({reads} reads): their gaps can't be seen." | "{share} 的 token 事件与别的事件同一次读到(共 {reads} 次读):它们之间的间隔无法观测。";

@@ -111,6 +111,23 @@ const WARNINGS: &[(&str, &str)] = &[
     ("slow_sink", "磁盘写不过来,数据曾在内存里排队。请把结果写到更快的磁盘。"),
     ("stale_connections", "{count} 条请求碰上服务端已关闭的空闲连接,换新连接重发了,都不算失败。"),
     ("token_mismatch", "客户端计数与服务端计数器对不上,见自检一节的对账表。"),
+    (
+        "bundled_chunks",
+        "有些事件一次带多个 token,而原工具没有保存个数:这些请求的间隔是事件之间的,不是 token 之间的。",
+    ),
+    ("clocks_roughly_aligned", "两边时钟只能粗略对齐,服务端采样的时刻可能有偏差。"),
+    ("engine_hang", "引擎卡死:有请求永远放不进 KV 池。"),
+    ("guessed_prompt_tokens", "有些提示词是文本:token 数按每 4 字节一个估算,相同的开头也不会命中前缀缓存。"),
+    ("ignore_eos_refused", "服务端不接受 `ignore_eos`,输出长度可能比要求的短。"),
+    (
+        "iterations_not_placed",
+        "逐步日志没有用上:请用 `--metrics` 给出这次运行的采样,才能知道它在服务端生命里的位置。",
+    ),
+    ("no_model_list", "服务端没有 `/v1/models`,模型名和窗口长度无法核对。"),
+    ("no_usage", "服务端不返回 usage,token 数以客户端计数为准。"),
+    ("preemptions_unresolved", "有些抢占落在同一个采样间隔里,各自的时刻无法分辨。请提高采样频率。"),
+    ("profile_extrapolated", "步时模型用到了拟合范围之外,时间只是外推。"),
+    ("text_prompts", "提示词以文本发送,token 数以服务端为准,可能与要求的略有出入。"),
     ("no_metrics", "读不到服务端指标,这次运行只有客户端一侧的数据。可用 `--metrics-url` 指明别的地址。"),
 ];
 

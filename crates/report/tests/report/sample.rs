@@ -278,7 +278,7 @@ fn figures(analysis: &mut Analysis) {
         };
         let running = if t < 5.0 {
             3.6 * t
-        } else if full {
+        } else if t < 431.0 {
             19.0 - ((t / 11.2).floor().rem_euclid(5.0))
         } else {
             (16.0 * (1.0 - (t - 431.0) / 62.0)).max(0.0)
