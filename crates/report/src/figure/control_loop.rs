@@ -67,7 +67,8 @@ pub(crate) fn sawtooth(view: &View<'_>) -> Option<Figure> {
     let (from, to) = ((first.t_s - margin).max(0.0), last.t_s + margin);
     let kv = cut(&percentages(&timeline.kv_usage), from, to);
     let shown: Vec<_> = events.iter().take_while(|event| event.t_s <= to).collect();
-    let trigger = view.analysis.findings.server.control_loop.trigger_level;
+    let server = &view.analysis.findings.server;
+    let trigger = server.control_loop.trigger_level.or(server.preemptions.kv_before_mean);
     let mut data = vec![
         step_line(&kv, Text::KvUsage, "$kv", "solid", "y"),
         step_line(&cut(&timeline.running, from, to), Text::Running, "$running", "dash", "y2"),

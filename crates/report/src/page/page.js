@@ -29,7 +29,7 @@
   function layoutOf(figure, lang) {
     const layout = resolved(figure.layout, lang);
     const small = narrow();
-    const axis = { gridcolor: colour("rule"), linecolor: colour("rule"), zerolinecolor: colour("rule"), automargin: true };
+    const axis = { gridcolor: colour("rule"), linecolor: colour("rule"), zerolinecolor: colour("rule"), automargin: true, separatethousands: true };
     for (const key of Object.keys(layout)) {
       if (!/^[xy]axis/.test(key)) continue;
       layout[key] = { ...axis, ...layout[key] };
@@ -40,6 +40,7 @@
     return {
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
+      separators: ".,",
       font: { family: getComputedStyle(document.body).fontFamily, size: small ? 11 : 12.5, color: colour("ink") },
       margin: small ? { l: 36, r: 30, t: 30, b: 34 } : { l: 54, r: 54, t: 34, b: 44 },
       legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },

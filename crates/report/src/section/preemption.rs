@@ -37,7 +37,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                     ("before", known(preemptions.kv_before_mean, percent_fine)),
                     ("drop", known(preemptions.kv_drop_mean, percent_fine)),
                     ("tokens", known(preemptions.released_tokens_mean, |v| decimal(v, 0))),
-                    ("period", known(server.control_loop.period_s, seconds)),
+                    ("period", known(server.control_loop.period_s.or(preemptions.mean_interval_s), seconds)),
                 ],
             )));
             blocks.extend(figure::sawtooth(view).map(Block::Figure));

@@ -5,4 +5,5 @@
 
 mod page;
 mod sample;
+mod simulated;
 mod text;

@@ -14,7 +14,7 @@ fn item<'a>(
 }
 
 /// Leaves the page where a person can look at it.
-fn kept(name: &str, page: &str) {
+pub(crate) fn kept(name: &str, page: &str) {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(path, page).unwrap();
 }
@@ -28,7 +28,7 @@ fn own(page: &str) -> String {
     format!("{before}</script>\n<script>{after}")
 }
 
-fn figures(page: &str) -> Value {
+pub(crate) fn figures(page: &str) -> Value {
     let (_, rest) = page.split_once(r#"<script type="application/json" id="figures">"#).unwrap();
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
