@@ -68,6 +68,8 @@ failures! {
     NotJson = "not_json",
     /// A violation of HTTP.
     Protocol = "protocol",
+    /// The client could not open a socket: its file descriptors or local ports were used up.
+    Local = "local",
     /// The run was stopped (Ctrl-C, end of `--duration`) before it ended.
     Cancelled = "cancelled",
     /// Imported from a tool that says only that it failed.

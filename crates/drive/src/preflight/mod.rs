@@ -1,0 +1,273 @@
+//! What is asked before any load is sent: who is there, which model, does the plan fit, how can prompts be sent.
+//!
+//! Everything that can be known to fail is told here, with the flag that mends it.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`identity`] | which engine it is, its version, its limits |
+//! | [`probe`] | a few tiny requests: are token ids taken, what does an event carry, how does it count words |
+
+mod identity;
+mod probe;
+
+use crate::audit::process;
+use crate::body::{PromptForm, RequestForm};
+use crate::fetch::{FetchError, Fetcher};
+use crate::sampler::{MetricsSource, PAGE_LIMIT};
+use crate::target::Target;
+use precipice_record::{ServerFacts, Warning};
+use precipice_wire::openai::Endpoint;
+use precipice_wire::prometheus::{self, PageError};
+use precipice_workload::WordFit;
+use serde_json::{Map, Value};
+use std::time::Duration;
+use thiserror::Error;
+
+/// How long one of its questions may take.
+pub(crate) const ASK_TIMEOUT: Duration = Duration::from_secs(15);
+/// Largest answer that is read.
+pub(crate) const ANSWER_LIMIT: usize = 4 << 20;
+/// Descriptors for everything that is no connection of the load: files, metrics, the terminal.
+const OTHER_FILES: u64 = 64;
+
+/// How synthetic prompts are to be sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PromptChoice {
+    /// As token ids where the server takes them, else as text.
+    #[default]
+    Auto,
+    /// As token ids, or not at all.
+    Ids,
+    /// As text.
+    Text,
+}
+
+/// What the run will need of the server.
+#[derive(Debug, Clone, Default)]
+pub struct Wants {
+    /// `--model`
+    pub model: Option<String>,
+    /// How synthetic prompts are to be sent.
+    pub prompts: PromptChoice,
+    /// `--vocabulary`: ids below this are words; absent is found out.
+    pub vocabulary: Option<u32>,
+    /// The longest planned prompt and the output planned with it, in tokens.
+    pub longest: Option<(u32, u32)>,
+    /// Most requests in flight, where that is known.
+    pub in_flight: Option<u32>,
+    /// Outputs are to have their planned length.
+    pub ignore_eos: bool,
+    /// `--extra-body`
+    pub extra: Map<String, Value>,
+    /// `--metrics-url`, as given; empty is the server's own `/metrics`.
+    pub metrics: Vec<MetricsSource>,
+    /// `--no-metrics`
+    pub no_metrics: bool,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Preflight {
+    /// The server with its preferred address first.
+    pub target: Target,
+    /// Facts for the manifest.
+    pub server: ServerFacts,
+    /// How to ask.
+    pub form: RequestForm,
+    /// Where to read metrics.
+    pub metrics: Vec<MetricsSource>,
+    /// How words become tokens, where prompts are sent as text.
+    pub words: Option<WordFit>,
+    /// What could not be found out.
+    pub warnings: Vec<Warning>,
+}
+
+/// Why the run cannot begin. Each text names the flag that mends it.
+#[derive(Debug, Error)]
+pub enum PreflightError {
+    /// Nobody answers.
+    #[error("--url: {0}")]
+    Unreachable(#[source] FetchError),
+    /// Somebody answers, but not as OpenAI's API does.
+    #[error("--url {url}: GET {path} answered {what}; give the base URL of an OpenAI-compatible server")]
+    NotOpenAi {
+        /// The base.
+        url: String,
+        /// What was asked for.
+        path: String,
+        /// What came.
+        what: String,
+    },
+    /// The key is missing or wrong.
+    #[error(
+        "--url {url}: the server wants an API key (status {status}); put it in an environment variable and name that with --api-key-env"
+    )]
+    Unauthorized {
+        /// The base.
+        url: String,
+        /// 401 or 403.
+        status: u16,
+    },
+    /// The model is not served.
+    #[error("--model {model}: not served there; it serves {served}")]
+    UnknownModel {
+        /// As given.
+        model: String,
+        /// What there is.
+        served: String,
+    },
+    /// There is a choice.
+    #[error("--model: the server has several models ({0}); name one")]
+    WhichModel(String),
+    /// A request cannot fit.
+    #[error("--input-tokens {prompt} and --output-tokens {output} make {}, and the model's window is {window} tokens; shorten one of them", prompt + output)]
+    TooLong {
+        /// Tokens.
+        prompt: u64,
+        /// Tokens.
+        output: u64,
+        /// Tokens.
+        window: u32,
+    },
+    /// The system allows fewer sockets than the load needs.
+    #[error("--concurrency: {needed} connections need {needed} and some more open files, and the limit is {limit}; raise it with `ulimit -n {}`", needed + OTHER_FILES)]
+    Files {
+        /// Connections.
+        needed: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The system has fewer local ports than the load needs.
+    #[error(
+        "--concurrency: {needed} connections to one address need as many local ports, and there are {limit} (net.ipv4.ip_local_port_range)"
+    )]
+    Ports {
+        /// Connections.
+        needed: u64,
+        /// Ports.
+        limit: u64,
+    },
+    /// Metrics that were asked for cannot be read.
+    #[error("--metrics-url {url}: {what}")]
+    Metrics {
+        /// As given.
+        url: String,
+        /// Why.
+        what: String,
+    },
+    /// The server refuses a tiny request.
+    #[error(
+        "a first request of one token failed: {what} (--model, --endpoint and --extra-body say what is sent)"
+    )]
+    Probe {
+        /// What it said.
+        what: String,
+    },
+    /// Token ids were asked for and are not taken.
+    #[error("--prompts ids: the server does not take token ids ({what}); use --prompts text")]
+    NoIds {
+        /// What it said.
+        what: String,
+    },
+}
+
+/// Asks the server what it is and whether the plan can work.
+///
+/// # Errors
+/// [`PreflightError`], each naming its flag.
+pub fn preflight(target: &Target, wants: &Wants) -> Result<Preflight, PreflightError> {
+    check_sockets(wants)?;
+    let mut target = target.clone();
+    let mut fetcher = Fetcher::new(target.origin.clone());
+    let mut found = identity::identify(&mut fetcher, &target, wants.model.as_deref())?;
+    if let Some(peer) = fetcher.peer() {
+        target.origin.prefer(peer);
+    }
+    if let (Some((prompt, output)), Some(window)) = (wants.longest, found.server.max_model_len) {
+        let (prompt, output) = (u64::from(prompt), u64::from(output));
+        if prompt + output > u64::from(window) {
+            return Err(PreflightError::TooLong { prompt, output, window });
+        }
+    }
+    let metrics = metrics(&target, wants, &mut found.warnings)?;
+    let asked =
+        probe::Asked { wants, model: found.server.model.as_deref(), engine: found.server.engine.as_deref() };
+    let probed = probe::probe(&mut fetcher, &target, &asked)?;
+    found.warnings.extend(probed.warnings);
+    found.server.url = Some(target.origin.url.to_string());
+    found.server.metrics_urls = metrics.iter().map(MetricsSource::url).collect();
+    Ok(Preflight {
+        target,
+        server: found.server,
+        form: probed.form,
+        metrics,
+        words: probed.words,
+        warnings: found.warnings,
+    })
+}
+
+fn check_sockets(wants: &Wants) -> Result<(), PreflightError> {
+    let Some(needed) = wants.in_flight.map(u64::from) else { return Ok(()) };
+    let (files, ports) = process::socket_limits();
+    if let Some(limit) = files.filter(|limit| needed + OTHER_FILES > *limit) {
+        return Err(PreflightError::Files { needed, limit });
+    }
+    match ports {
+        Some(limit) if needed > limit => Err(PreflightError::Ports { needed, limit }),
+        _ => Ok(()),
+    }
+}
+
+/// The sources that can be read. One that was asked for must be; the server's own may be missing.
+fn metrics(
+    target: &Target,
+    wants: &Wants,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<MetricsSource>, PreflightError> {
+    if wants.no_metrics {
+        return Ok(Vec::new());
+    }
+    for source in &wants.metrics {
+        readable(source).map_err(|what| PreflightError::Metrics { url: source.url(), what })?;
+    }
+    if !wants.metrics.is_empty() {
+        return Ok(wants.metrics.clone());
+    }
+    let own = MetricsSource { origin: target.origin.clone(), path: target.path("/metrics") };
+    match readable(&own) {
+        Ok(()) => Ok(vec![own]),
+        Err(what) => {
+            let text = format!(
+                "The server's metrics could not be read at {} ({what}); the run has the client's side alone. \
+                 --metrics-url names another place; vLLM exports them by itself, llama.cpp with --metrics, SGLang \
+                 with --enable-metrics.",
+                own.url()
+            );
+            warnings.push(Warning::new("no_metrics", text));
+            Ok(Vec::new())
+        }
+    }
+}
+
+fn readable(source: &MetricsSource) -> Result<(), String> {
+    let mut fetcher = Fetcher::new(source.origin.clone());
+    let reply = fetcher
+        .fetch("GET", &source.path, None, ASK_TIMEOUT, PAGE_LIMIT)
+        .map_err(|error| error.to_string())?;
+    if reply.head.status != 200 {
+        return Err(format!("status {}", reply.head.status));
+    }
+    let mut samples = 0;
+    prometheus::samples(&reply.body, |_| samples += 1).map_err(|error: PageError| error.to_string())?;
+    if samples == 0 { Err("the page holds no sample".to_owned()) } else { Ok(()) }
+}
+
+/// Text prompts for a fit of words to tokens.
+pub(crate) fn words(fit: WordFit) -> PromptForm {
+    PromptForm::Words(fit)
+}
+
+/// Whether token ids may be tried at all.
+pub(crate) fn may_try_ids(endpoint: Endpoint, choice: PromptChoice) -> bool {
+    endpoint == Endpoint::Completions && choice != PromptChoice::Text
+}

@@ -1,0 +1,184 @@
+//! A few tiny requests: are token ids taken, what does an event carry, how does the server count words.
+
+use crate::body::{PromptForm, RequestForm};
+use crate::fetch::Fetcher;
+use crate::preflight::{ANSWER_LIMIT, PreflightError, PromptChoice, Wants, may_try_ids, words};
+use crate::stream::{Facts, Stream};
+use crate::target::Target;
+use precipice_record::{FailureKind, Warning};
+use precipice_workload::{Arrival, PlannedRequest, Prompt, TokenRun, WordFit};
+use std::time::Duration;
+
+/// The first request of a server may load and compile for long.
+const FIRST_TIMEOUT: Duration = Duration::from_mins(3);
+/// Output tokens of a probe: enough to see whether an event carries one.
+const OUTPUT: u32 = 8;
+/// Lengths, in words, that a text server is asked to count.
+const WORD_COUNTS: [u32; 2] = [32, 160];
+/// Sizes of vocabularies that are tried, with the first id that is no special token. Low ids are special tokens
+/// and bytes, the highest ones placeholders of images and the like.
+const VOCABULARIES: [(u32, u32); 3] = [(1_000, 32_000), (1_000, 2_048), (256, 1_024)];
+/// A stream of tokens that no plan uses, so that a probe warms no prompt.
+const PROBE_STREAM: u64 = 0x0050_524F_4245;
+
+/// What is asked of the probe.
+pub(super) struct Asked<'a> {
+    pub wants: &'a Wants,
+    pub model: Option<&'a str>,
+    pub engine: Option<&'a str>,
+}
+
+/// What it found.
+pub(super) struct Probed {
+    pub form: RequestForm,
+    pub words: Option<WordFit>,
+    pub warnings: Vec<Warning>,
+}
+
+/// Finds a form of request that the server takes.
+pub(super) fn probe(
+    fetcher: &mut Fetcher,
+    target: &Target,
+    asked: &Asked<'_>,
+) -> Result<Probed, PreflightError> {
+    let mut form = RequestForm::new(asked.model.map(str::to_owned), words(WordFit::default()));
+    form.extra.clone_from(&asked.wants.extra);
+    form.ignore_eos = asked.wants.ignore_eos;
+    let mut session = Session { fetcher, target, form, sent: 0 };
+    let mut refusal = None;
+    if may_try_ids(target.endpoint, asked.wants.prompts) {
+        match session.ids(asked.wants.vocabulary) {
+            Ok(facts) => return Ok(session.done(&facts, None, asked)),
+            Err(failure @ (FailureKind::ClientError | FailureKind::ServerError, _)) => {
+                refusal = Some(failure.1);
+            }
+            Err((_, what)) => return Err(PreflightError::Probe { what }),
+        }
+        if asked.wants.prompts == PromptChoice::Ids {
+            return Err(PreflightError::NoIds { what: refusal.unwrap_or_default() });
+        }
+    }
+    let (fit, facts) = session.words()?;
+    let mut probed = session.done(&facts, Some(fit), asked);
+    if let Some(said) = refusal {
+        probed.warnings.push(
+            Warning::new("text_prompts", "The server takes no token ids, so prompts are words: their lengths are near what was asked, and exact only in the server's usage.")
+                .with("said", said),
+        );
+    }
+    Ok(probed)
+}
+
+struct Session<'a> {
+    fetcher: &'a mut Fetcher,
+    target: &'a Target,
+    form: RequestForm,
+    sent: u64,
+}
+
+type Refused = (FailureKind, String);
+
+impl Session<'_> {
+    /// The largest of the usual vocabularies whose highest id is taken.
+    fn ids(&mut self, given: Option<u32>) -> Result<Facts, Refused> {
+        let given = given.map(|size| ((size / 32).min(1_000), size));
+        let ranges = given.map_or(VOCABULARIES.to_vec(), |range| vec![range]);
+        let mut last = (FailureKind::ClientError, String::new());
+        for (low, size) in ranges {
+            self.form.prompt = PromptForm::Ids(low..size);
+            // The highest id is in the vocabulary, or the server says no.
+            let highest: std::sync::Arc<[u32]> = vec![size.saturating_sub(1); 2].into();
+            match self.send_lenient(&Prompt::Ids(highest)) {
+                Ok(facts) => return Ok(facts),
+                Err(refused) if refused.0 == FailureKind::ClientError => last = refused,
+                Err(refused) => return Err(refused),
+            }
+        }
+        Err(last)
+    }
+
+    fn words(&mut self) -> Result<(WordFit, Facts), PreflightError> {
+        let mut counts = Vec::new();
+        let mut facts = Facts::default();
+        self.form.prompt = words(WordFit::default());
+        for length in WORD_COUNTS {
+            let prompt = Prompt::Tokens(vec![TokenRun {
+                stream: PROBE_STREAM + u64::from(length),
+                start: 0,
+                len: length,
+            }]);
+            facts = self.send_lenient(&prompt).map_err(|(_, what)| PreflightError::Probe { what })?;
+            counts.extend(facts.prompt_tokens.map(|tokens| (length, tokens)));
+        }
+        Ok((WordFit::from_counts(&counts).unwrap_or_default(), facts))
+    }
+
+    /// Sends; if the server minds `ignore_eos`, sends without.
+    fn send_lenient(&mut self, prompt: &Prompt) -> Result<Facts, Refused> {
+        match self.send(prompt) {
+            Err((FailureKind::ClientError, said)) if self.form.ignore_eos && said.contains("ignore_eos") => {
+                self.form.ignore_eos = false;
+                self.send(prompt)
+            }
+            sent => sent,
+        }
+    }
+
+    fn send(&mut self, prompt: &Prompt) -> Result<Facts, Refused> {
+        let planned = PlannedRequest {
+            index: 0,
+            arrival: Arrival::WhenFree,
+            prompt: prompt.clone(),
+            output_tokens: OUTPUT,
+            priority: 0,
+            ramp: false,
+        };
+        self.sent += 1;
+        let body = self
+            .form
+            .body(self.target, &planned)
+            .map_err(|error| (FailureKind::ClientError, error.to_string()))?;
+        let path = self.target.path(self.target.endpoint.path());
+        let reply = self
+            .fetcher
+            .fetch("POST", &path, Some(&body), FIRST_TIMEOUT, ANSWER_LIMIT)
+            .map_err(|error| (error.kind(), error.to_string()))?;
+        let mut stream = Stream::new(0);
+        stream.begin(&reply.head);
+        if let Some(fault) = stream.feed(&reply.body, |_| ()) {
+            return Err(fault);
+        }
+        match stream.verdict(reply.head.status).failure {
+            // A model that answers with nothing answers.
+            None | Some((FailureKind::NoTokens, _)) => Ok(stream.facts()),
+            Some(failure) => Err(failure),
+        }
+    }
+
+    fn done(mut self, facts: &Facts, fit: Option<WordFit>, asked: &Asked<'_>) -> Probed {
+        let mut warnings = Vec::new();
+        self.form.one_token_an_event =
+            facts.completion_tokens.is_some() && facts.events == facts.completion_tokens;
+        if !self.form.one_token_an_event {
+            // Servers that put several tokens into an event can say how many; others ignore the question.
+            self.form.continuous_usage = matches!(asked.engine, Some("vllm" | "sglang"));
+            if facts.completion_tokens.is_none() {
+                warnings.push(Warning::new(
+                    "no_usage",
+                    "The server sends no usage with its streams, so token counts are the client's own: one for each \
+                     event.",
+                ));
+            }
+        }
+        if asked.wants.ignore_eos && !self.form.ignore_eos {
+            warnings.push(Warning::new(
+                "ignore_eos_refused",
+                "The server does not know ignore_eos, so outputs may be shorter than planned.",
+            ));
+        }
+        if let Some(fit) = fit {
+            self.form.prompt = words(fit);
+        }
+        Probed { form: self.form, words: fit, warnings }
+    }
+}

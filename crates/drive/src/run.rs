@@ -1,0 +1,395 @@
+//! One run: sampler, warm-up, load, audit, in this order.
+
+use crate::audit::reconcile::{self, ClientCounts, ServerCounts};
+use crate::audit::{self, ClientVerdict, LaneAudit, Window, process};
+use crate::body::{FormError, RequestForm};
+use crate::clock::ns;
+use crate::handle::Handle;
+use crate::load::feed::{Feed, Job};
+use crate::load::lane::{Lane, Part, share};
+use crate::load::outlet::{Batch, Outlet};
+use crate::load::{Load, Schedule};
+use crate::sampler::page::Totals;
+use crate::sampler::{MetricsSource, Sampler, Scrape, SourceReport};
+use crate::target::Target;
+use precipice_record::{KvPoolFacts, Ns, Phase, RunState, SeriesId, ServerFacts, Sink, WallAnchor, Warning};
+use precipice_workload::{Arrival, PlannedRequest};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Batches of rows that may wait for the sink; beyond that the lanes keep theirs.
+const WAITING_BATCHES: usize = 256;
+/// How long the server's gauges may take to show that it is idle before and after the load.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Requests, one after another.
+pub type Requests = Box<dyn Iterator<Item = PlannedRequest> + Send>;
+
+/// Everything about a run.
+pub struct DrivePlan {
+    /// Whom to ask.
+    pub target: Target,
+    /// How to ask.
+    pub form: RequestForm,
+    /// When to ask.
+    pub load: Load,
+    /// What to ask before the measured window.
+    pub warmup: Requests,
+    /// What to ask.
+    pub requests: Requests,
+    /// Where to read metrics; empty for none.
+    pub metrics: Vec<MetricsSource>,
+    /// How often.
+    pub metrics_every: Duration,
+    /// What the preflight found.
+    pub server: ServerFacts,
+}
+
+/// Why a run could not go on.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The system refused something.
+    #[error("the system refused what the load needs: {0}")]
+    System(#[from] io::Error),
+    /// A planned request cannot be sent.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// The rows cannot be written.
+    #[error("the run cannot be written: {0}")]
+    Sink(String),
+}
+
+/// What is known when a run is over; its rows are in the sink.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Complete or interrupted.
+    pub state: RunState,
+    /// Wall clock at the start.
+    pub started: WallAnchor,
+    /// Wall clock at the end.
+    pub ended: WallAnchor,
+    /// First send of a measured request to the end of the last.
+    pub window: Option<(Ns, Ns)>,
+    /// The server, with what its metrics added.
+    pub server: ServerFacts,
+    /// The client's audit, all warnings, and whether the client was the bottleneck (`--strict`).
+    pub verdict: ClientVerdict,
+}
+
+/// Runs a plan. Rows go to `sink` on the calling thread, while others make them; `handle` watches and steers.
+///
+/// # Errors
+/// [`RunError`]. A request that fails is a row and no error.
+pub fn run(plan: DrivePlan, sink: &mut dyn Sink, handle: &Handle) -> Result<Outcome, RunError> {
+    let started = handle.clock.anchor();
+    let (to, batches) = mpsc::sync_channel(WAITING_BATCHES);
+    let server = plan.server.clone();
+    let scheduled = !matches!(plan.load.schedule, Schedule::Closed { .. });
+    let (conducted, counts) = thread::scope(|scope| {
+        // The channel's own end moves along: when the conductor is done, nobody can send any more.
+        let conductor = scope.spawn(move || conduct(plan, &to, handle));
+        let counts = drain(&batches, sink, handle);
+        let conducted = conductor.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (conducted, counts)
+    });
+    if let Some(fault) = sink.fault() {
+        return Err(RunError::Sink(fault));
+    }
+    let conducted = conducted?;
+    let window = counts.first_sent.zip(counts.last_end);
+    let wall_seconds = conducted.wall_seconds;
+    let window_facts = Window { cpu_seconds: conducted.cpu_seconds, wall_seconds, scheduled };
+    let mut verdict = audit::judge(&conducted.lanes, window_facts);
+    let counters = ServerCounts::new(&conducted.before, &conducted.after);
+    verdict.warnings.extend(reconcile::judge(&counts, &counters, &conducted.reports));
+    let ended = handle.clock.anchor();
+    verdict.warnings.extend(clock_step(started, ended));
+    Ok(Outcome {
+        state: if handle.interrupted() { RunState::Interrupted } else { RunState::Complete },
+        started,
+        ended,
+        window,
+        server: with_cache_config(server, &conducted.reports),
+        verdict,
+    })
+}
+
+/// The wall clock went another way than the monotonic one.
+fn clock_step(started: WallAnchor, ended: WallAnchor) -> Option<Warning> {
+    let monotonic = ended.run.since(started.run).0 as f64;
+    let wall = ended.unix_ns as f64 - started.unix_ns as f64;
+    let skew_ms = (wall - monotonic) / 1e6;
+    (skew_ms.abs() > 100.0).then(|| {
+        Warning::new(
+            "clock_stepped",
+            format!(
+                "The wall clock was set by {skew_ms:.0} ms during the run. Times within the run are not touched; \
+                 comparing them with the server's log is."
+            ),
+        )
+        .with("skew_ms", skew_ms)
+    })
+}
+
+/// Hands rows to the sink until all producers are gone.
+fn drain(batches: &Receiver<Batch>, sink: &mut dyn Sink, handle: &Handle) -> ClientCounts {
+    let mut counts = ClientCounts::new();
+    let mut ids: Vec<Vec<SeriesId>> = Vec::new();
+    for batch in batches {
+        for row in batch.chunks {
+            sink.chunk(row);
+        }
+        for row in batch.requests {
+            counts.add(&row);
+            sink.request(row);
+        }
+        if let Some(scrape) = batch.samples {
+            keep(scrape, sink, &mut ids);
+        }
+        if sink.fault().is_some() {
+            handle.abort();
+        }
+    }
+    counts
+}
+
+fn keep(scrape: Scrape, sink: &mut dyn Sink, ids: &mut Vec<Vec<SeriesId>>) {
+    let source = usize::from(scrape.source);
+    if ids.len() <= source {
+        ids.resize(source + 1, Vec::new());
+    }
+    let ids = &mut ids[source];
+    ids.extend(scrape.series.into_iter().map(|series| sink.series(series)));
+    // The source's first own series is `up`.
+    if let Some(&up) = ids.first() {
+        for gap in scrape.gaps {
+            sink.sample(gap, up, 0.0);
+        }
+    }
+    for (number, value) in scrape.rows {
+        if let Some(&id) = ids.get(number as usize) {
+            sink.sample(scrape.time, id, value);
+        }
+    }
+}
+
+/// What the conductor brings home.
+struct Conducted {
+    lanes: Vec<LaneAudit>,
+    reports: Vec<SourceReport>,
+    before: Vec<Option<Totals>>,
+    after: Vec<Option<Totals>>,
+    cpu_seconds: f64,
+    wall_seconds: f64,
+}
+
+fn conduct(plan: DrivePlan, to: &SyncSender<Batch>, handle: &Handle) -> Result<Conducted, RunError> {
+    let clock = handle.clock;
+    let sampler = Sampler::start(&plan.metrics, plan.metrics_every, clock, &handle.shared, to);
+    let played = play(plan, to, handle, &sampler);
+    let reports = sampler.finish();
+    let (lanes, before, after, cpu_seconds, wall_seconds) = played?;
+    Ok(Conducted { lanes, reports, before, after, cpu_seconds, wall_seconds })
+}
+
+type Played = (Vec<LaneAudit>, Vec<Option<Totals>>, Vec<Option<Totals>>, f64, f64);
+
+/// Warm-up, then the load.
+fn play(
+    plan: DrivePlan,
+    to: &SyncSender<Batch>,
+    handle: &Handle,
+    sampler: &Sampler,
+) -> Result<Played, RunError> {
+    let clock = handle.clock;
+    let mut lanes = Vec::new();
+    for _ in 0..plan.load.lanes() {
+        lanes.push(Lane::new(clock, Outlet::new(to.clone()))?);
+    }
+    sampler.mark();
+    let mut warmup = plan.warmup.peekable();
+    if warmup.peek().is_some() {
+        // As many at once as the load will have, so that every shape of batch is met; an open load has no such
+        // number, and a few will do.
+        let clients = match plan.load.schedule {
+            Schedule::Closed { clients, .. } => clients,
+            Schedule::Open | Schedule::OpenCapped { .. } => 4,
+        };
+        let schedule = Schedule::Closed { clients, stagger: Duration::ZERO };
+        let load = Load { schedule, ..plan.load };
+        play_part(&mut lanes, &plan.target, &plan.form, &load, warmup, Phase::Warmup, handle)?;
+    }
+    let before = settled(sampler);
+    if handle.interrupted() {
+        let audits = lanes.into_iter().map(Lane::finish).collect();
+        return Ok((audits, before.clone(), before, 0.0, 0.0));
+    }
+    sampler.load_starts();
+    let cpu_before = process::cpu_seconds();
+    handle.shared.load_starts(clock.now());
+    let start = clock.now();
+    play_part(&mut lanes, &plan.target, &plan.form, &plan.load, plan.requests, Phase::Steady, handle)?;
+    let wall_seconds = clock.now().since(start).secs();
+    let cpu_seconds = process::cpu_seconds() - cpu_before;
+    let after = settled(sampler);
+    let audits = lanes.into_iter().map(Lane::finish).collect();
+    Ok((audits, before, after, cpu_seconds, wall_seconds))
+}
+
+/// Scrapes until the server says that nothing runs, or for a short while.
+fn settled(sampler: &Sampler) -> Vec<Option<Totals>> {
+    let until = std::time::Instant::now() + SETTLE;
+    loop {
+        let totals = sampler.mark();
+        let busy = totals.iter().flatten().any(|totals| totals.running.is_some_and(|running| running > 0.0));
+        if !busy || std::time::Instant::now() >= until {
+            return totals;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Plays one part of the load on all lanes.
+fn play_part(
+    lanes: &mut [Lane],
+    target: &Target,
+    form: &RequestForm,
+    load: &Load,
+    requests: impl Iterator<Item = PlannedRequest> + Send,
+    phase: Phase,
+    handle: &Handle,
+) -> Result<(), RunError> {
+    let count = lanes.len();
+    let (clients, stagger) = match load.schedule {
+        Schedule::Closed { clients, stagger } => (Some(clients), stagger),
+        Schedule::OpenCapped { cap } => (Some(cap), Duration::ZERO),
+        Schedule::Open => (None, Duration::ZERO),
+    };
+    // Clients of a closed loop take from one queue, so that a fast lane helps out. Arrivals of an open loop are
+    // dealt to the lanes beforehand: no lane wakes for another's request.
+    let feed = Feed::new(if clients.is_some() { 1 } else { count });
+    let clock = handle.clock;
+    thread::scope(|scope| {
+        let filler = scope.spawn(|| fill(&feed, target, form, requests, phase));
+        feed.wait_for(clients.unwrap_or(64) as usize);
+        let start = clock.now() + Ns(1_000_000);
+        let stop_at =
+            load.stop.duration.filter(|_| phase != Phase::Warmup).map(|duration| start + ns(duration));
+        let players: Vec<_> = lanes
+            .iter_mut()
+            .enumerate()
+            .map(|(index, lane)| {
+                let part = Part {
+                    origin: &target.origin,
+                    load,
+                    feed: &feed,
+                    shared: &handle.shared,
+                    queue: index,
+                    clients: clients.map(|clients| share(clients, index, count)),
+                    start,
+                    stagger: Ns(ns(stagger).0 / u64::from(clients.unwrap_or(1).max(1)) * count as u64),
+                    unit: u16::from(form.one_token_an_event),
+                    stop_at,
+                };
+                scope.spawn(move || {
+                    let played = lane.run(&part);
+                    if played.is_err() {
+                        part.feed.close();
+                    }
+                    played
+                })
+            })
+            .collect();
+        let mut played = Ok(());
+        for player in players {
+            let result = player.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            played = played.and(result);
+        }
+        feed.close();
+        let filled = filler.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        played?;
+        filled?;
+        Ok(())
+    })
+}
+
+/// Writes requests ahead of their sending.
+fn fill(
+    feed: &Feed,
+    target: &Target,
+    form: &RequestForm,
+    requests: impl Iterator<Item = PlannedRequest>,
+    phase: Phase,
+) -> Result<(), FormError> {
+    for (order, planned) in requests.enumerate() {
+        let bytes = match form.request(target, &planned) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                feed.close();
+                return Err(error);
+            }
+        };
+        let job = Job {
+            request: planned.index,
+            attempt: 0,
+            phase: if planned.ramp && phase != Phase::Warmup { Phase::Ramp } else { phase },
+            due: match planned.arrival {
+                Arrival::WhenFree => None,
+                Arrival::At(time) => Some(Ns(time)),
+            },
+            bytes,
+            prompt_tokens: planned.prompt.tokens(),
+            output_tokens: planned.output_tokens,
+        };
+        if !feed.offer(order, job) {
+            return Ok(());
+        }
+    }
+    feed.exhaust();
+    Ok(())
+}
+
+/// Adds what `vllm:cache_config_info` says of the first source.
+fn with_cache_config(mut server: ServerFacts, reports: &[SourceReport]) -> ServerFacts {
+    let Some(labels) = reports.iter().find_map(|report| report.cache_config.as_ref()) else { return server };
+    let kv = kv_pool(labels);
+    let before = server.kv.take().unwrap_or_default();
+    server.kv = Some(KvPoolFacts {
+        num_gpu_blocks: before.num_gpu_blocks.or(kv.num_gpu_blocks),
+        block_size: before.block_size.or(kv.block_size),
+        tokens: before.tokens.or(kv.tokens),
+        bytes: before.bytes.or(kv.bytes),
+        max_concurrency: before.max_concurrency.or(kv.max_concurrency),
+        bytes_per_token: before.bytes_per_token,
+        cache_dtype: before.cache_dtype.or(kv.cache_dtype),
+    });
+    let prefix_caching = labels.get("enable_prefix_caching").and_then(|flag| match flag.as_str() {
+        "True" | "true" => Some(true),
+        "False" | "false" => Some(false),
+        _ => None,
+    });
+    server.prefix_caching = server.prefix_caching.or(prefix_caching);
+    for (name, value) in labels {
+        server.other.entry(format!("cache_config.{name}")).or_insert_with(|| value.as_str().into());
+    }
+    server
+}
+
+fn kv_pool(labels: &BTreeMap<String, String>) -> KvPoolFacts {
+    fn number<T: std::str::FromStr>(labels: &BTreeMap<String, String>, name: &str) -> Option<T> {
+        labels.get(name)?.parse().ok()
+    }
+    KvPoolFacts {
+        num_gpu_blocks: number(labels, "num_gpu_blocks"),
+        block_size: number(labels, "block_size"),
+        tokens: number(labels, "kv_cache_size_tokens"),
+        bytes: number(labels, "kv_cache_memory_bytes"),
+        max_concurrency: number(labels, "kv_cache_max_concurrency"),
+        bytes_per_token: None,
+        cache_dtype: labels.get("cache_dtype").cloned(),
+    }
+}

@@ -1,0 +1,160 @@
+//! What is known before any load is sent, and TLS.
+
+use crate::server::{Asked, EVENTS_HEAD, Server, Then, ending, good, token};
+use precipice_drive::{
+    PreflightError, PromptChoice, PromptForm, Secret, Target, TargetError, TargetOptions, Wants, preflight,
+};
+use precipice_wire::openai::Endpoint;
+use std::io::Write;
+
+fn json(status: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// A vLLM with a vocabulary of 2048 and a window of 100.
+fn vllm(asked: &Asked) -> String {
+    let path = asked.line.split(' ').nth(1).unwrap_or_default();
+    match path {
+        "/v1/models" => json("200 OK", r#"{"data":[{"id":"tiny","owned_by":"vllm","max_model_len":100}]}"#),
+        "/version" => json("200 OK", r#"{"version":"0.27.1"}"#),
+        "/metrics" => json("200 OK", "vllm:num_requests_running 0\n"),
+        "/v1/completions" if asked.body.contains("31999") => {
+            json("400 Bad Request", r#"{"error":{"message":"Token id 31999 is out of vocabulary"}}"#)
+        }
+        "/v1/completions" | "/v1/chat/completions" => good(8),
+        _ => json("404 Not Found", r#"{"detail":"Not Found"}"#),
+    }
+}
+
+fn serve(answer: fn(&Asked) -> String) -> Server {
+    Server::start(move |asked, stream| {
+        stream.write_all(answer(asked).as_bytes()).ok();
+        Then::Keep
+    })
+}
+
+fn target(url: &str, endpoint: Endpoint) -> Target {
+    Target::new(&TargetOptions { url: url.to_owned(), endpoint, ..TargetOptions::default() }).unwrap()
+}
+
+fn refusal(server: &Server, wants: &Wants) -> String {
+    preflight(&target(&server.url(), Endpoint::Completions), wants).unwrap_err().to_string()
+}
+
+#[test]
+fn a_vllm_is_known_and_its_vocabulary_found() {
+    let server = serve(vllm);
+    let found = preflight(&target(&server.url(), Endpoint::Completions), &Wants::default()).unwrap();
+    assert_eq!(found.server.engine.as_deref(), Some("vllm"));
+    assert_eq!(found.server.version.as_deref(), Some("0.27.1"));
+    assert_eq!((found.server.model.as_deref(), found.server.max_model_len), (Some("tiny"), Some(100)));
+    assert!(
+        matches!(&found.form.prompt, PromptForm::Ids(range) if *range == (1000..2048)),
+        "{:?}",
+        found.form.prompt
+    );
+    assert!(found.form.one_token_an_event && !found.form.continuous_usage);
+    assert_eq!(found.server.metrics_urls, [format!("{}/metrics", server.url())]);
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+}
+
+#[test]
+fn what_cannot_work_is_told_with_its_flag() {
+    let server = serve(vllm);
+    let long = Wants { longest: Some((90, 11)), ..Wants::default() };
+    assert!(refusal(&server, &long).starts_with("--input-tokens 90 and --output-tokens 11 make 101"));
+    let other = Wants { model: Some("gpt".to_owned()), ..Wants::default() };
+    assert_eq!(refusal(&server, &other), "--model gpt: not served there; it serves tiny");
+    let many = Wants { in_flight: Some(u32::MAX), ..Wants::default() };
+    assert!(refusal(&server, &many).starts_with("--concurrency: "));
+    let options = TargetOptions::default();
+    let metrics =
+        precipice_drive::MetricsSource::new(&format!("{}/nowhere", server.url()), &options).unwrap();
+    let elsewhere = Wants { metrics: vec![metrics], ..Wants::default() };
+    assert!(refusal(&server, &elsewhere).starts_with("--metrics-url http://"));
+}
+
+#[test]
+fn somebody_else_answers() {
+    let page = serve(|_| json("200 OK", "<html>Welcome to nginx</html>"));
+    let said = refusal(&page, &Wants::default());
+    assert!(
+        said.starts_with("--url http://") && said.contains("not JSON") && said.contains("Welcome"),
+        "{said}"
+    );
+    let empty = serve(|_| json("404 Not Found", "{}"));
+    assert!(refusal(&empty, &Wants::default()).contains("status 404"));
+    let locked = serve(|_| json("401 Unauthorized", "{}"));
+    assert!(refusal(&locked, &Wants::default()).contains("--api-key-env"));
+}
+
+#[test]
+fn nobody_answers() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let refused = preflight(&target(&url, Endpoint::Completions), &Wants::default()).unwrap_err();
+    assert!(matches!(refused, PreflightError::Unreachable(_)));
+    assert!(refused.to_string().starts_with("--url: http://127.0.0.1:"), "{refused}");
+}
+
+#[test]
+fn one_of_several_models_must_be_named() {
+    let server = serve(|_| json("200 OK", r#"{"data":[{"id":"a"},{"id":"b"}]}"#));
+    assert!(refusal(&server, &Wants::default()).contains("--model: the server has several models (a, b)"));
+}
+
+#[test]
+fn text_prompts_are_calibrated() {
+    // Counts one and a half tokens a word and 10 for its template.
+    let server = serve(|asked| {
+        if !asked.line.starts_with("POST") {
+            return vllm(asked);
+        }
+        let body: serde_json::Value = serde_json::from_str(&asked.body).unwrap();
+        let words = body["messages"][0]["content"].as_str().unwrap().split(' ').count();
+        let body: String = (1..8).map(|_| token("a")).collect();
+        EVENTS_HEAD.to_owned() + &body + &ending(10 + words * 3 / 2, 8)
+    });
+    let found = preflight(&target(&server.url(), Endpoint::Chat), &Wants::default()).unwrap();
+    let fit = found.words.unwrap();
+    assert!((fit.tokens_per_word - 1.5).abs() < 1e-6 && (fit.overhead - 10.0).abs() < 1e-6, "{fit:?}");
+}
+
+#[test]
+fn ids_that_are_asked_for_must_be_taken() {
+    let server = serve(|asked| {
+        if asked.line.starts_with("POST") {
+            return json("400 Bad Request", r#"{"error":{"message":"prompt must be a string"}}"#);
+        }
+        vllm(asked)
+    });
+    let wants = Wants { prompts: PromptChoice::Ids, ..Wants::default() };
+    assert!(refusal(&server, &wants).contains("prompt must be a string"));
+}
+
+#[test]
+fn the_key_is_sent_and_no_error_shows_it() {
+    let server = serve(|_| json("403 Forbidden", "{}"));
+    let options = TargetOptions {
+        url: server.url(),
+        api_key: Some(Secret::new("hush-hush".to_owned())),
+        ..TargetOptions::default()
+    };
+    let error = preflight(&Target::new(&options).unwrap(), &Wants::default()).unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hush-hush"));
+}
+
+#[test]
+fn a_certificate_file_that_holds_none_names_its_flag() {
+    let empty = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let options = TargetOptions {
+        url: "https://127.0.0.1:1".to_owned(),
+        ca_cert: Some(empty),
+        ..TargetOptions::default()
+    };
+    assert!(matches!(Target::new(&options), Err(TargetError::CaCert(_))));
+}
