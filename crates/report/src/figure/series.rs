@@ -50,15 +50,21 @@ pub(crate) fn panels(views: &[View<'_>]) -> Figure {
         })
     };
     let axis = |from: f64, to: f64| json!({ "domain": [from, to], "type": "category" });
-    let below = |anchor: &str| json!({ "anchor": anchor, "rangemode": "tozero" });
+    // Room above the tallest bar for its label.
+    let below = |anchor: &str, values: Vec<Option<f64>>| {
+        let top = values.into_iter().flatten().fold(0.0, f64::max);
+        json!({ "anchor": anchor, "range": [0.0, if top > 0.0 { top * 1.15 } else { 1.0 }] })
+    };
     Figure {
         id: "series-panels".to_owned(),
         caption: Line::of(Text::PanelsCaption, lang_of(views), &[]),
         data,
         layout: json!({
             "xaxis": axis(0.0, 0.28), "xaxis2": axis(0.36, 0.64), "xaxis3": axis(0.72, 1.0),
-            "yaxis": below("x"), "yaxis2": below("x2"), "yaxis3": below("x3"),
-            "margin": { "l": 40, "r": 10, "t": 34, "b": 60 },
+            "yaxis": below("x", of(|v| v.analysis.findings.client.output_throughput)),
+            "yaxis2": below("x2", of(|v| v.analysis.findings.client.itl_ms.p99)),
+            "yaxis3": below("x3", of(|v| v.analysis.findings.server.preemptions.count.map(|n| n as f64))),
+            "margin": { "l": 40, "r": 10, "t": 58, "b": 60 },
             "annotations": [head(Text::PanelThroughput, 0.14), head(Text::PanelItl, 0.5), head(Text::PanelPreemptions, 0.86)],
             "hovermode": "closest",
         }),
@@ -106,7 +112,10 @@ pub(crate) fn residents(views: &[View<'_>]) -> Figure {
             "barmode": "group",
             "xaxis": { "type": "category" },
             "yaxis": { "title": both(Text::AxisRequests), "rangemode": "tozero" },
-            "yaxis2": { "title": both(Text::DemandOfPool), "type": "log", "overlaying": "y", "side": "right", "showgrid": false, "ticksuffix": "×" },
+            "yaxis2": { "title": both(Text::DemandOfPool), "type": "log", "overlaying": "y", "side": "right", "showgrid": false,
+                "tickvals": [0.01, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 100],
+                "ticktext": ["0.01×", "0.1×", "0.25×", "0.5×", "1×", "2×", "4×", "8×", "16×", "32×", "100×"],
+            },
         }),
         time: None,
         height: 360,

@@ -45,6 +45,9 @@ pub(crate) fn document(views: &[View<'_>], lang: Lang) -> Document {
     }
 }
 
+/// As many runs stand as columns.
+const STANDING: usize = 6;
+
 /// Ids of the runs' own sections; more runs than these are in the tables and figures only.
 const RUN_IDS: [&str; 12] = [
     "run-1", "run-2", "run-3", "run-4", "run-5", "run-6", "run-7", "run-8", "run-9", "run-10", "run-11",
@@ -68,7 +71,7 @@ fn side_by_side(views: &[View<'_>], lang: Lang) -> Table {
         Text::ItlP99,
         Text::E2elP50,
     ];
-    let rows = views
+    let rows: Vec<Vec<Cell>> = views
         .iter()
         .map(|view| {
             let findings = &view.analysis.findings;
@@ -95,12 +98,21 @@ fn side_by_side(views: &[View<'_>], lang: Lang) -> Table {
             .into()
         })
         .collect();
-    Table {
-        caption: Some(Line::of(Text::SeriesCaption, lang, &[])),
-        head: head.map(|text| Cell::of(text, lang)).into(),
-        rows,
-        words: vec![],
+    let head: Vec<Cell> = head.map(|text| Cell::of(text, lang)).into();
+    let (head, rows) = if views.len() <= STANDING { stood_up(head, rows) } else { (head, rows) };
+    Table { caption: Some(Line::of(Text::SeriesCaption, lang, &[])), head, rows, words: vec![] }
+}
+
+/// Runs as columns: a page is wide enough for a few runs, not for all their figures.
+fn stood_up(head: Vec<Cell>, rows: Vec<Vec<Cell>>) -> (Vec<Cell>, Vec<Vec<Cell>>) {
+    let mut lines: Vec<Vec<Cell>> = head.into_iter().map(|name| vec![name]).collect();
+    for row in rows {
+        for (line, cell) in lines.iter_mut().zip(row) {
+            line.push(cell);
+        }
     }
+    let names = lines.remove(0);
+    (names, lines)
 }
 
 /// Settings that are not the same in all runs, by name, with the value in each run.
@@ -136,13 +148,23 @@ fn settings(view: &View<'_>) -> BTreeMap<String, String> {
         }
     };
     let json = |value: serde_json::Result<Value>| value.unwrap_or(Value::Null);
-    take("load.", json(serde_json::to_value(&view.manifest.load)), &["salt", "seed"]);
+    take(
+        "load.",
+        json(serde_json::to_value(&view.manifest.load)),
+        &["salt", "seed", "input_tokens", "output_tokens"],
+    );
     let server = &view.manifest.server;
     take(
         "server.",
         json(serde_json::to_value(server)),
         &["log_lines", "model_config", "kv", "url", "metrics_urls", "other"],
     );
+    let load = &view.manifest.load;
+    for (name, lengths) in [("input", &load.input_tokens), ("output", &load.output_tokens)] {
+        if let Some(lengths) = lengths {
+            out.insert(format!("load.{name}_tokens"), super::configuration::lengths(lengths));
+        }
+    }
     if let Some((kv, tokens)) = server.kv.as_ref().and_then(|kv| kv.tokens.map(|tokens| (kv, tokens))) {
         let bytes = kv.bytes.map_or_else(String::new, |n| format!(" ({})", bytes(n as f64)));
         out.insert("server.kv_pool".to_owned(), format!("{} tok{bytes}", count(tokens)));
@@ -186,7 +208,7 @@ fn conclusion(views: &[View<'_>], differing: &BTreeMap<String, Vec<String>>, lan
     let known_runs: Vec<&View<'_>> = views.iter().filter(|view| throughput(view).is_finite()).collect();
     let best = known_runs.iter().copied().max_by(|a, b| throughput(a).total_cmp(&throughput(b)));
     let worst = known_runs.iter().copied().min_by(|a, b| throughput(a).total_cmp(&throughput(b)));
-    let (Some(best), Some(worst)) = (best, worst) else {
+    let (Some(best), Some(worst), 2..) = (best, worst, known_runs.len()) else {
         return Line::of(Text::SeriesNoThroughput, lang, &[("n", views.len().to_string())]);
     };
     let ratio = throughput(&worst) / throughput(&best) - 1.0;

@@ -370,8 +370,8 @@ messages! {
     IdentityLittle: "Completed a second × mean time in flight is {ratio} of the mean number in flight." | "完成速率 × 平均在飞时间 ÷ 平均在飞数 = {ratio}。";
 
     // Series.
-    SeriesVerdict: "{n} runs, {settings} settings differ: from {most} tok/s ({best}) to {least} tok/s ({worst}), {change}" | "{n} 次运行,{settings} 项设置不同:从 {most} tok/s({best})到 {least} tok/s({worst}),{change}";
-    SeriesNoThroughput: "{n} runs side by side; none has a throughput" | "{n} 次运行并排;都没有吞吐数据";
+    SeriesVerdict: "From {most} tok/s ({best}) to {least} tok/s ({worst}): {change} over {n} runs; settings that differ: {settings}" | "从 {most} tok/s({best})到 {least} tok/s({worst}),{change};{n} 次运行,{settings} 项设置不同";
+    SeriesNoThroughput: "{n} runs side by side; too few of them have a throughput to compare" | "{n} 次运行并排;有吞吐数据的不足两次,无法比较";
     SeriesCaption: "KV demand is concurrency × whole context ÷ pool" | "KV 需求 = 并发 × 单请求满上下文 ÷ KV 池";
     PanelThroughput: "Output tok/s" | "输出 token/s";
     PanelItl: "p99 ITL (ms)" | "p99 ITL (ms)";

@@ -139,6 +139,22 @@ fn well_formed(page: &str) {
 }
 
 #[test]
+fn runs_side_by_side_say_what_differs() {
+    let (first, manifest) = (sample::analysis(), sample::manifest());
+    let mut second = sample::analysis();
+    second.findings.client.output_throughput = Some(438.8);
+    let mut smaller = sample::manifest();
+    smaller.server.kv.as_mut().unwrap().tokens = Some(86_864);
+    let page = html(&[item("6.41 GiB", &first, &manifest), item("4.64 GiB", &second, &smaller)], Lang::En);
+    kept("two.html", &page);
+    assert!(page.contains("(4.64 GiB): −17.6 % over 2 runs"));
+    assert!(page.contains("One setting differs (server.kv_pool)"));
+    smaller.server.max_num_seqs = Some(14);
+    let page = html(&[item("6.41 GiB", &first, &manifest), item("4.64 GiB", &second, &smaller)], Lang::En);
+    assert!(page.contains("2 settings differ</strong>, so this is not a controlled comparison"));
+}
+
+#[test]
 fn what_a_server_calls_itself_stays_text() {
     let (analysis, manifest) = sample::hostile();
     let page = html(&[item("<script>alert(0)</script>", &analysis, &manifest)], Lang::En);
