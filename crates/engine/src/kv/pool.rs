@@ -1,6 +1,7 @@
 //! The blocks, their free list and their owners.
 
 use super::prefix::PrefixCache;
+use super::probe::Probe;
 use super::{BlockHash, Content, HashChain};
 
 /// vLLM's null block: never given out. Here it also is the two ends of the free list.
@@ -23,6 +24,7 @@ pub struct BlockPool {
     owners: Vec<u32>,
     free: u32,
     cache: Option<PrefixCache>,
+    probe: Probe,
 }
 
 impl BlockPool {
@@ -39,6 +41,7 @@ impl BlockPool {
             owners: vec![0; blocks as usize],
             free: blocks - 1,
             cache: prefix_caching.then(|| PrefixCache::new(blocks)),
+            probe: Probe::new(blocks),
         }
     }
 
@@ -62,22 +65,40 @@ impl BlockPool {
         self.cache.is_some()
     }
 
-    /// The blocks that hold the longest known beginning of the `limit` blocks of a sequence, appended to `hits`;
-    /// returns how many of them no request holds: these would leave the free list.
-    pub fn find_prefix(&self, hashes: &[BlockHash], hits: &mut Vec<u32>) -> u32 {
-        let Some(cache) = &self.cache else { return 0 };
-        let mut idle = 0;
-        for hash in hashes {
-            let Some(block) = cache.find(*hash) else { break };
-            idle += u32::from(self.owners[block as usize] == 0);
-            hits.push(block);
+    /// Looks for the blocks that hold the longest known beginning of a sequence: [`Self::found`]. The walk is made
+    /// anew only for another request (`slot`, `serial`) or length than last time, or when the cache changed where
+    /// it matters.
+    pub fn find_prefix(&mut self, slot: u32, serial: u32, hashes: &[BlockHash]) {
+        if self.probe.knows(slot, serial, hashes.len()) {
+            return;
         }
-        idle
+        self.probe.begin(slot, serial, hashes.len());
+        let Some(cache) = &self.cache else { return };
+        for &hash in hashes {
+            let Some(block) = cache.find(hash) else {
+                self.probe.stopped(hash);
+                break;
+            };
+            self.probe.push(block, self.owners[block as usize]);
+        }
     }
 
-    /// One more owner for each of `blocks`.
-    pub fn share(&mut self, blocks: &[u32]) {
-        for &block in blocks {
+    /// The blocks that the last look-up found.
+    pub fn found(&self) -> &[u32] {
+        self.probe.found()
+    }
+
+    /// Of the blocks found, those that no request holds: these would leave the free list.
+    pub fn found_idle(&self) -> u32 {
+        self.probe.idle()
+    }
+
+    /// One more owner for each of the blocks found, which are appended to `into`.
+    pub fn share_found(&mut self, into: &mut Vec<u32>) {
+        let held = into.len();
+        into.extend_from_slice(self.probe.found());
+        self.probe.forget();
+        for &block in &into[held..] {
             if self.owners[block as usize] == 0 {
                 self.unlink(block);
             }
@@ -93,8 +114,8 @@ impl BlockPool {
         for _ in 0..count {
             let block = self.links[NULL_BLOCK as usize].after;
             self.unlink(block);
-            if let Some(cache) = &mut self.cache {
-                cache.remove(block);
+            if let Some((hash, others)) = self.cache.as_mut().and_then(|cache| cache.remove(block)) {
+                self.probe.lost(block, hash, others, &self.owners);
             }
             self.owners[block as usize] = 1;
             into.push(block);
@@ -109,6 +130,7 @@ impl BlockPool {
             if self.owners[block as usize] > 0 {
                 continue;
             }
+            self.probe.idled(block);
             match &self.cache {
                 // Blocks without findable content go before all others, in the order in which they come.
                 Some(cache) if cache.hash_of(block).is_none() => {
@@ -134,6 +156,7 @@ impl BlockPool {
             let hashes = hashes.up_to(to as usize, size, content);
             for index in from as usize..to as usize {
                 cache.insert(blocks[index], hashes[index]);
+                self.probe.entered(hashes[index]);
             }
         }
     }
@@ -210,17 +233,16 @@ mod tests {
                 blocks
             })
             .collect();
-        let find = |pool: &BlockPool| {
-            let mut hits = Vec::new();
-            pool.find_prefix(&hashes, &mut hits);
-            hits
+        let find = |pool: &mut BlockPool| {
+            pool.find_prefix(0, 0, &hashes);
+            pool.found().to_vec()
         };
-        assert_eq!(find(&pool), [1]);
+        assert_eq!(find(&mut pool), [1]);
         pool.release(&mut owned[1]);
         pool.take(1, &mut Vec::new());
-        assert_eq!(find(&pool), [1]);
+        assert_eq!(find(&mut pool), [1]);
         pool.release(&mut owned[0]);
         pool.take(1, &mut Vec::new());
-        assert_eq!(find(&pool), [3]);
+        assert_eq!(find(&mut pool), [3]);
     }
 }

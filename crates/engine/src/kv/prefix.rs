@@ -90,14 +90,14 @@ impl PrefixCache {
         self.members[block as usize] = member;
     }
 
-    /// Takes `block` out, if it is in.
-    pub fn remove(&mut self, block: u32) {
+    /// Takes `block` out; returns its content, and whether other blocks hold the same. `None` if it was not in.
+    pub fn remove(&mut self, block: u32) -> Option<(BlockHash, bool)> {
         let member = self.members[block as usize];
-        let Some(hash) = member.hash else { return };
+        let hash = member.hash?;
         self.members[block as usize] = Member { hash: None, before: NONE, after: NONE };
         if member.before == NONE && member.after == NONE {
             self.families.remove(&hash.get());
-            return;
+            return Some((hash, false));
         }
         if member.before != NONE {
             self.members[member.before as usize].after = member.after;
@@ -113,5 +113,6 @@ impl PrefixCache {
                 family.last = member.before;
             }
         }
+        Some((hash, true))
     }
 }

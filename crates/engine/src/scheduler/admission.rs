@@ -1,7 +1,6 @@
 //! The second half of a step: requests that wait.
 
 use super::Scheduler;
-use super::allocation::Admission;
 use super::queue::{Queue, rank};
 use super::request::Status;
 use crate::batch::{Admitted, Batch, Entry, Scheduled};
@@ -49,15 +48,13 @@ impl Scheduler {
     fn try_admit(&mut self, slot: u32, from_skipped: bool, batch: &mut Batch, budget: &mut u32) -> bool {
         let size = self.config.block_size;
         let request = &mut self.requests[slot];
-        self.hits.clear();
-        let mut idle = 0;
         if self.pool.caches() {
             // The last token is always computed: its logits are needed.
             let blocks = (request.tokens - 1) / size;
             let hashes = request.hashes.up_to(blocks as usize, size, &request.content);
-            idle = self.pool.find_prefix(hashes, &mut self.hits);
+            self.pool.find_prefix(slot, request.serial, hashes);
         }
-        let found = self.hits.len() as u32 * size;
+        let found = self.pool.found().len() as u32 * size;
         let mut tokens = request.tokens - found;
         let threshold = self.config.long_prefill_token_threshold;
         if 0 < threshold && threshold < tokens {
@@ -67,9 +64,8 @@ impl Scheduler {
             return false;
         }
         tokens = tokens.min(*budget);
-        let admission = Admission { found, idle, others_run: !self.running.is_empty() };
         let free_before = self.pool.free_blocks();
-        if !self.admit(slot, tokens, admission) {
+        if !self.admit(slot, tokens) {
             return false;
         }
         self.count_query(slot, found);

@@ -2,17 +2,6 @@
 
 use super::Scheduler;
 
-/// How a running request is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Admission {
-    /// Tokens found in the prefix cache.
-    pub(super) found: u32,
-    /// Of the blocks found, those that no request holds: taking them shortens the free list.
-    pub(super) idle: u32,
-    /// Other requests are running.
-    pub(super) others_run: bool,
-}
-
 impl Scheduler {
     /// Blocks for `tokens` more tokens of a running request; false when the pool has too few.
     pub(super) fn grow(&mut self, slot: u32, tokens: u32) -> bool {
@@ -31,24 +20,23 @@ impl Scheduler {
         true
     }
 
-    /// Blocks for the first `tokens` tokens of a waiting request beyond what was found for it (in `self.hits`);
-    /// false, and nothing changed, when the pool has too few.
-    pub(super) fn admit(&mut self, slot: u32, tokens: u32, admission: Admission) -> bool {
+    /// Blocks for the first `tokens` tokens of a waiting request beyond what the pool just found for it; false, and
+    /// nothing changed, when the pool has too few.
+    pub(super) fn admit(&mut self, slot: u32, tokens: u32) -> bool {
         let (size, window) = (self.config.block_size, self.config.max_model_len);
         let request = &mut self.requests[slot];
-        let found = self.hits.len() as u32;
-        let kept_free = if admission.others_run { self.watermark_blocks } else { 0 };
+        let (found, idle) = (self.pool.found().len() as u32, self.pool.found_idle());
+        let kept_free = if self.running.is_empty() { 0 } else { self.watermark_blocks };
         let free = self.pool.free_blocks();
         let short = |until: u32| {
             let blocks = until.min(window).div_ceil(size).saturating_sub(found);
-            u64::from(blocks) + u64::from(admission.idle) + u64::from(kept_free) > u64::from(free)
+            u64::from(blocks) + u64::from(idle) + u64::from(kept_free) > u64::from(free)
         };
-        let end = admission.found.min(window) + tokens;
+        let end = (found * size).min(window) + tokens;
         if (self.config.scheduler_reserve_full_isl && short(request.tokens)) || short(end) {
             return false;
         }
-        self.pool.share(&self.hits);
-        request.blocks.extend_from_slice(&self.hits);
+        self.pool.share_found(&mut request.blocks);
         request.published = found;
         let more = end.min(window).div_ceil(size).saturating_sub(found);
         self.pool.take(more, &mut request.blocks);

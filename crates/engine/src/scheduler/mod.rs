@@ -68,8 +68,6 @@ pub struct Scheduler {
     queries: PrefixQueries,
     steps: u64,
     preemptions: u64,
-    /// Buffer of a look-up.
-    hits: Vec<u32>,
 }
 
 impl Scheduler {
@@ -91,7 +89,6 @@ impl Scheduler {
             queries: PrefixQueries::default(),
             steps: 0,
             preemptions: 0,
-            hits: Vec::new(),
             config,
         })
     }
