@@ -60,17 +60,14 @@ fn mixed() -> Vec<(u32, u32)> {
 }
 
 fn main() {
-    let report =
-        || (EngineConfig { max_num_seqs: 128, ..EngineConfig::default() }, vec![(6144, 2048); 128], 64);
-    let mixed = || (EngineConfig::default(), mixed(), 512);
+    let report = EngineConfig { max_num_seqs: 128, ..EngineConfig::default() };
     let only = std::env::args().nth(1);
-    let cases: [(&str, &dyn Fn() -> (EngineConfig, Vec<(u32, u32)>, usize)); 2] =
-        [("report", &report), ("mixed", &mixed)];
-    for (name, case) in cases {
+    for (name, config, lengths, clients) in
+        [("report", report, vec![(6144, 2048); 128], 64), ("mixed", EngineConfig::default(), mixed(), 512)]
+    {
         if only.as_deref().is_some_and(|only| only != name) {
             continue;
         }
-        let (config, lengths, clients) = case();
         let began = Instant::now();
         let done = closed_loop(config, &lengths, clients);
         let took = began.elapsed();
