@@ -57,4 +57,4 @@ pub use priority::Priorities;
 pub use prompt::{Prompt, TokenRun, token_id};
 pub use request::{Arrival, PlannedRequest};
 pub use spec::Spec;
-pub use words::WordFit;
+pub use words::{WordFit, word};

@@ -13,6 +13,11 @@ fn words() -> &'static [&'static str] {
     LIST.get_or_init(|| include_str!("words.txt").split_whitespace().collect())
 }
 
+/// The word that stands for a number: the list has 1024, and numbers go round.
+pub fn word(number: u32) -> &'static str {
+    words()[number as usize % WORDS]
+}
+
 /// How a server's tokenizer counts our words: tokens = overhead + words · `tokens_per_word`.
 ///
 /// The default, one token a word, is right for most vocabularies of 100,000 and more; what a chat template or a

@@ -1,0 +1,15 @@
+//! The engine's thread.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `command` | what the HTTP side asks of it, and what it gets back |
+//! | `core` | the engine with its device, its metrics and the requests that live: no clock |
+//! | `pace` | the thread: waits for commands and for the ends of steps |
+
+mod command;
+mod core;
+mod pace;
+
+pub(crate) use command::{Command, Delivery, Outlet, QueueGauge, Submission, TokenEvent};
+pub(crate) use core::Core;
+pub(crate) use pace::Pace;

@@ -1,0 +1,131 @@
+//! `/v1/completions` and `/v1/chat/completions`: from body to requests of the engine.
+
+use super::admission::{self, Admitted};
+use super::json;
+use super::reply::{Choice, ENGINE_DIED, Reply};
+use super::stream::EventStream;
+use crate::engine::{Command, Outlet, Submission};
+use crate::server::Shared;
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use precipice_engine::kv::unique_stream;
+use precipice_engine::{Content, NewRequest};
+use precipice_record::Ns;
+use precipice_wire::openai::{Endpoint, IncomingRequest, ResponseWriter};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::sync::mpsc::unbounded_channel;
+
+/// Kinds of streams: of output tokens, and of the ids of responses.
+const OUTPUT: u64 = 0x6f75_7470;
+const RESPONSE: u64 = 0x7265_7370;
+
+/// Answers a request.
+pub(super) async fn generate(shared: &Arc<Shared>, endpoint: Endpoint, body: &[u8]) -> Response {
+    let arrival = shared.clock.now();
+    let request = match IncomingRequest::parse(endpoint, body) {
+        Ok(request) => request,
+        Err(refusal) => return admission::refuse(refusal.0).into_response(),
+    };
+    let admitted = match admission::admit(shared, &request) {
+        Ok(admitted) => admitted,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let number = shared.next_number.fetch_add(1, Ordering::Relaxed);
+    let tokens = admitted.max_tokens.iter().fold(0, |sum: u32, tokens| sum.saturating_add(*tokens));
+    let fate = shared.faults.fate(shared.seed, number, tokens.saturating_mul(request.n));
+    if fate.error {
+        return admission::internal("Injected by --fault-error-rate.").into_response();
+    }
+    if let Some(limit) = shared.max_num_queued_reqs {
+        let waiting = shared.queue.waiting();
+        if waiting >= limit {
+            return admission::queue_full(limit, waiting).into_response();
+        }
+    }
+    let reply = submit(shared, &request, admitted, number, arrival, fate.cut_after);
+    if request.stream {
+        let mut response = Response::new(Body::new(EventStream::new(reply)));
+        let content_type = HeaderValue::from_static("text/event-stream; charset=utf-8");
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+        return response;
+    }
+    match reply.whole().await {
+        Some(body) if fate.cut_after.is_none() => json(StatusCode::OK, body),
+        Some(_) => Response::new(Body::new(super::stream::CutBody)),
+        None => admission::internal(ENGINE_DIED).into_response(),
+    }
+}
+
+/// Hands every output of a request to the engine.
+fn submit(
+    shared: &Arc<Shared>,
+    request: &IncomingRequest,
+    admitted: Admitted,
+    number: u32,
+    arrival: Ns,
+    cut_after: Option<u32>,
+) -> Reply {
+    let n = request.n;
+    let outputs = admitted.prompts.len() as u32 * n;
+    let first_key = shared.next_key.fetch_add(u64::from(outputs), Ordering::Relaxed);
+    let (to, events) = unbounded_channel();
+    let mut choices = Vec::with_capacity(outputs as usize);
+    let mut submissions = Vec::with_capacity(outputs as usize);
+    let mut prompt_tokens = 0;
+    shared.queue.submitted(outputs);
+    shared.in_service.fetch_add(1, Ordering::Relaxed);
+    for (ids, max_tokens) in admitted.prompts.into_iter().zip(admitted.max_tokens) {
+        prompt_tokens += ids.len() as u32;
+        for _ in 0..n {
+            let choice = choices.len() as u32;
+            let key = first_key + u64::from(choice);
+            let stream = unique_stream(OUTPUT ^ shared.seed, key);
+            choices.push(Choice {
+                key,
+                stream,
+                prompt: ids.len() as u32,
+                prompt_ids: request.return_token_ids.then(|| ids.clone()),
+                tokens: 0,
+                finish: None,
+            });
+            let request = NewRequest {
+                key,
+                content: Content::from_ids(ids.clone(), stream),
+                max_tokens,
+                eos_at: None,
+                priority: request.priority,
+                arrival: arrival.0,
+            };
+            let outlet = Outlet { choice, to: to.clone() };
+            submissions.push(Submission { request, arrival, n, outlet });
+        }
+    }
+    // Without an engine the outlets are dropped, and the response ends.
+    let _gone = shared.commands.send(Command::Submit(submissions));
+    let (prefix, endpoint) = match request.endpoint {
+        Endpoint::Completions => ("cmpl", Endpoint::Completions),
+        Endpoint::Chat => ("chatcmpl", Endpoint::Chat),
+    };
+    let id = request.request_id.as_ref().map_or_else(
+        || format!("{prefix}-{:016x}", unique_stream(RESPONSE ^ shared.seed, u64::from(number))),
+        |id| format!("{prefix}-{id}"),
+    );
+    let created = shared.clock.unix_now().as_secs();
+    let fingerprint = format!("vllm-{}-precipice", shared.version);
+    Reply {
+        shared: Arc::clone(shared),
+        events,
+        writer: ResponseWriter::new(endpoint, &id, created, &shared.model, &fingerprint, request.stream),
+        chat: request.endpoint == Endpoint::Chat,
+        open: choices.len(),
+        choices,
+        prompt_tokens,
+        include_usage: request.include_usage,
+        continuous_usage: request.continuous_usage,
+        return_token_ids: request.return_token_ids,
+        cut_after,
+        tokens: 0,
+    }
+}
