@@ -85,6 +85,7 @@ pub(crate) fn serve(script: Script, stop: &AtomicBool, ready: impl FnOnce(Socket
     let mut streams: Slab<Stream> = Slab::new();
     let mut due: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     let (body, end) = (token(), last(script.tokens));
+    let (first, only) = ([HEAD, &body].concat(), [HEAD, &end].concat());
     let late = Histogram::new_with_bounds(1, 60_000_000_000, 3).map_err(io::Error::other)?;
     let mut truth = Truth { late, tokens: 0 };
     let mut buffer = vec![0; 64 << 10];
@@ -121,10 +122,14 @@ pub(crate) fn serve(script: Script, stop: &AtomicBool, ready: impl FnOnce(Socket
             truth.tokens += 1;
             stream.sent += 1;
             let over = stream.sent == script.tokens;
-            let mut bytes = if stream.sent == 1 { HEAD.to_vec() } else { Vec::new() };
-            bytes.extend_from_slice(if over { &end } else { &body });
+            let bytes: &[u8] = match (stream.sent, over) {
+                (1, false) => &first,
+                (1, true) => &only,
+                (_, false) => &body,
+                (_, true) => &end,
+            };
             // A socket that takes only a part would need a queue; 200 bytes always fit, or the reader is dead.
-            if stream.tcp.write(&bytes).ok() != Some(bytes.len()) {
+            if stream.tcp.write(bytes).ok() != Some(bytes.len()) {
                 streams.remove(key);
                 continue;
             }

@@ -24,7 +24,8 @@ pub(crate) fn histogram() -> Histogram<u64> {
 ///
 /// A heartbeat is due every 10 ms at absolute times; the loop meets it when it comes round. Its lateness is the
 /// time that anything waiting for this thread had to wait: a busy loop, a thread without a core, a stopped
-/// process all show. The poll's time-out counts milliseconds, so lateness below one means nothing.
+/// process all show. Where the poll's own time-out must serve (not on Linux), lateness below a millisecond means
+/// nothing.
 #[derive(Debug)]
 pub(crate) struct Pulse {
     due: Ns,

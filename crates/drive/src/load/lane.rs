@@ -122,16 +122,17 @@ impl Lane {
         self.free =
             (0..part.clients.unwrap_or(0)).map(|i| part.start + Ns(part.stagger.0 * u64::from(i))).collect();
         self.next_send = part.start;
-        self.pulse.resume(self.clock.now());
+        let mut now = self.clock.now();
+        self.pulse.resume(now);
+        self.alarm.beat(now, self.pulse.due())?;
         loop {
-            let now = self.clock.now();
             if now >= self.next_send {
                 self.dispatch(part, now);
             }
             if self.over && self.in_flight == 0 && self.retries.is_empty() {
                 break;
             }
-            self.wait(&mut events)?;
+            self.wait(&mut events, now)?;
             self.tally.stamp = self.clock.now();
             let woken = self.tally.stamp;
             for event in &events {
@@ -149,13 +150,13 @@ impl Lane {
                     self.dispatch(part, self.tally.stamp);
                 }
             }
-            let now = self.clock.now();
+            now = self.clock.now();
             self.pulse.handled(woken, now, &self.tally);
             if self.pulse.beat(now) {
                 self.tick(part, now);
+                self.alarm.beat(now, self.pulse.due())?;
             }
         }
-        let now = self.clock.now();
         self.tell(part);
         self.pulse.pause(now);
         Ok(())
@@ -167,12 +168,10 @@ impl Lane {
         self.pulse.finish(self.tally, self.stale, self.outlet.refused)
     }
 
-    fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let now = self.clock.now();
+    fn wait(&mut self, events: &mut Events, now: Ns) -> io::Result<()> {
         let close = self.alarm.set(now, self.next_send)?;
-        let timeout =
-            if close { Duration::ZERO } else { Duration::from_nanos(self.pulse.due().since(now).0) };
-        match self.poll.poll(events, Some(timeout)) {
+        let timeout = if close { Some(Duration::ZERO) } else { self.alarm.sleep(now, self.pulse.due()) };
+        match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
             polled => polled,
         }

@@ -49,9 +49,7 @@ pub(super) fn probe(
     if may_try_ids(target.endpoint, asked.wants.prompts) {
         match session.ids(asked.wants.vocabulary) {
             Ok(facts) => return Ok(session.done(&facts, None, asked)),
-            Err(failure @ (FailureKind::ClientError | FailureKind::ServerError, _)) => {
-                refusal = Some(failure.1);
-            }
+            Err((kind, said)) if said_no(kind) => refusal = Some(said),
             Err((_, what)) => return Err(PreflightError::Probe { what }),
         }
         if asked.wants.prompts == PromptChoice::Ids {
@@ -90,7 +88,7 @@ impl Session<'_> {
             let highest: std::sync::Arc<[u32]> = vec![size.saturating_sub(1); 2].into();
             match self.send_lenient(&Prompt::Ids(highest)) {
                 Ok(facts) => return Ok(facts),
-                Err(refused) if refused.0 == FailureKind::ClientError => last = refused,
+                Err(refused) if said_no(refused.0) => last = refused,
                 Err(refused) => return Err(refused),
             }
         }
@@ -181,4 +179,10 @@ impl Session<'_> {
         }
         Probed { form: self.form, words: fit, warnings }
     }
+}
+
+/// The server understood and refused, in one of the ways in which servers do: vLLM tells of an id outside of the
+/// vocabulary inside a stream that began with 200, others with 4xx or 500.
+fn said_no(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::ClientError | FailureKind::ServerError | FailureKind::StreamError)
 }

@@ -1,6 +1,6 @@
 //! What is known before any load is sent, and TLS.
 
-use crate::server::{Asked, EVENTS_HEAD, Server, Then, ending, good, token};
+use crate::server::{Asked, EVENTS_HEAD, Server, Then, chunk, ending, good, token};
 use precipice_drive::{
     PreflightError, PromptChoice, PromptForm, Secret, Target, TargetError, TargetOptions, Wants, preflight,
 };
@@ -22,7 +22,10 @@ fn vllm(asked: &Asked) -> String {
         "/version" => json("200 OK", r#"{"version":"0.27.1"}"#),
         "/metrics" => json("200 OK", "vllm:num_requests_running 0\n"),
         "/v1/completions" if asked.body.contains("31999") => {
-            json("400 Bad Request", r#"{"error":{"message":"Token id 31999 is out of vocabulary"}}"#)
+            // As vLLM 0.27.1 does: inside a stream that began with 200.
+            let error =
+                "data: {\"error\":{\"message\":\"Token id 31999 is out of vocabulary\",\"code\":400}}\n\n";
+            EVENTS_HEAD.to_owned() + &chunk(error) + &chunk("data: [DONE]\n\n") + "0\r\n\r\n"
         }
         "/v1/completions" | "/v1/chat/completions" => good(8),
         _ => json("404 Not Found", r#"{"detail":"Not Found"}"#),
