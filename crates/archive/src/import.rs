@@ -16,4 +16,5 @@ mod steps;
 pub mod vllm_bench;
 
 pub use error::ImportError;
+pub use server::from_log as server_log;
 pub use vllm_bench::{VllmBenchFiles, vllm_bench};

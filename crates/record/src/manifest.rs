@@ -169,6 +169,49 @@ pub struct ServerFacts {
     pub other: BTreeMap<String, Value>,
 }
 
+impl ServerFacts {
+    /// Takes from `other` what is absent here.
+    pub fn complete(&mut self, other: Self) {
+        fn fill<T>(mine: &mut Option<T>, theirs: Option<T>) {
+            if mine.is_none() {
+                *mine = theirs;
+            }
+        }
+        fill(&mut self.engine, other.engine);
+        fill(&mut self.version, other.version);
+        fill(&mut self.model, other.model);
+        fill(&mut self.model_config, other.model_config);
+        fill(&mut self.max_model_len, other.max_model_len);
+        fill(&mut self.gpu, other.gpu);
+        fill(&mut self.max_num_seqs, other.max_num_seqs);
+        fill(&mut self.max_num_batched_tokens, other.max_num_batched_tokens);
+        fill(&mut self.prefix_caching, other.prefix_caching);
+        fill(&mut self.chunked_prefill, other.chunked_prefill);
+        fill(&mut self.async_scheduling, other.async_scheduling);
+        fill(&mut self.mfu_metrics, other.mfu_metrics);
+        fill(&mut self.url, other.url);
+        if let Some(theirs) = other.kv {
+            let mine = self.kv.get_or_insert_default();
+            fill(&mut mine.num_gpu_blocks, theirs.num_gpu_blocks);
+            fill(&mut mine.block_size, theirs.block_size);
+            fill(&mut mine.tokens, theirs.tokens);
+            fill(&mut mine.bytes, theirs.bytes);
+            fill(&mut mine.max_concurrency, theirs.max_concurrency);
+            fill(&mut mine.bytes_per_token, theirs.bytes_per_token);
+            fill(&mut mine.cache_dtype, theirs.cache_dtype);
+        }
+        if self.metrics_urls.is_empty() {
+            self.metrics_urls = other.metrics_urls;
+        }
+        if self.log_lines.is_empty() {
+            self.log_lines = other.log_lines;
+        }
+        for (name, value) in other.other {
+            self.other.entry(name).or_insert(value);
+        }
+    }
+}
+
 /// The tool and the files of an import.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -218,4 +261,25 @@ pub struct Manifest {
     /// Fields written by a newer version, kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn completing_keeps_what_is_known_and_takes_what_is_not() {
+        let kv = |tokens, block_size| Some(KvPoolFacts { tokens, block_size, ..KvPoolFacts::default() });
+        let mut mine =
+            ServerFacts { version: Some("1".into()), kv: kv(Some(100), None), ..ServerFacts::default() };
+        mine.complete(ServerFacts {
+            version: Some("2".into()),
+            max_num_seqs: Some(8),
+            kv: kv(Some(200), Some(16)),
+            ..ServerFacts::default()
+        });
+        assert_eq!(mine.version.as_deref(), Some("1"));
+        assert_eq!(mine.max_num_seqs, Some(8));
+        assert_eq!(mine.kv, kv(Some(100), Some(16)));
+    }
 }

@@ -12,8 +12,12 @@ use std::path::Path;
 /// What a log calls the shape of a model.
 const COMPONENT: &str = "Instantiated ComponentMetrics [";
 
-/// Facts from the server's log.
-pub(super) fn from_log(path: &Path, facts: &mut ServerFacts) -> Result<(), ImportError> {
+
+/// Takes what the start-up lines of a server's log say into `facts`.
+///
+/// # Errors
+/// When the file cannot be read or holds no line that a known server writes.
+pub fn from_log(path: &Path, facts: &mut ServerFacts) -> Result<(), ImportError> {
     let log = input::read_text(path)?;
     let vllm = LogFacts::read(&log);
     let llama = LlamaFacts::read(&log);

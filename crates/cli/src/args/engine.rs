@@ -1,0 +1,87 @@
+//! The built-in engine, by vLLM's names.
+
+use crate::units;
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// The built-in engine. The defaults are the server of the report that the project started from: Qwen2.5-7B on an
+/// RTX 4090 with 120,064 tokens of KV.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Engine (simulated)")]
+pub(crate) struct EngineArgs {
+    /// GPU of the catalog [default: RTX 4090]
+    #[arg(long, value_name = "NAME", conflicts_with = "profile")]
+    pub(crate) gpu: Option<String>,
+    /// Step times from a fitted profile instead of the physical model
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Memory of a GPU that is not in the catalog
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub(crate) gpu_memory: Option<u64>,
+    /// Memory bandwidth of a GPU that is not in the catalog, TB/s
+    #[arg(long, value_name = "TB_PER_S", value_parser = units::positive)]
+    pub(crate) gpu_bandwidth: Option<f64>,
+    /// Dense bf16 arithmetic of a GPU that is not in the catalog, TFLOP/s
+    #[arg(long, value_name = "TFLOPS", value_parser = units::positive)]
+    pub(crate) gpu_tflops: Option<f64>,
+    /// GPUs that hold the model together
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count)]
+    pub(crate) tensor_parallel_size: u32,
+
+    /// Requests that may run at once [default: 128 for the report's server, else vLLM's for the GPU]
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    pub(crate) max_num_seqs: Option<u32>,
+    /// Tokens of a step [default: vLLM's for the GPU]
+    #[arg(long, value_name = "N", value_parser = units::tokens)]
+    pub(crate) max_num_batched_tokens: Option<u32>,
+    /// Longest sequence [default: prompt and output of the load, at most the model's]
+    #[arg(long, value_name = "N", value_parser = units::tokens)]
+    pub(crate) max_model_len: Option<u32>,
+    /// Tokens a KV block
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = units::count)]
+    pub(crate) block_size: u32,
+    /// KV pool in blocks, vLLM's null block counted
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    pub(crate) num_gpu_blocks_override: Option<u32>,
+    /// KV pool in bytes a GPU
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub(crate) kv_cache_memory_bytes: Option<u64>,
+    /// Share of the GPU's memory that the server may use
+    #[arg(long, value_name = "SHARE", default_value_t = 0.92, value_parser = units::fraction)]
+    pub(crate) gpu_memory_utilization: f64,
+    /// Type of the KV cache
+    #[arg(long, value_name = "TYPE", default_value = "auto")]
+    pub(crate) kv_cache_dtype: String,
+    /// Turn prefix caching off
+    #[arg(long)]
+    pub(crate) no_enable_prefix_caching: bool,
+    /// Turn chunked prefill off
+    #[arg(long)]
+    pub(crate) no_enable_chunked_prefill: bool,
+    /// Schedule a step only when the one before is done
+    #[arg(long)]
+    pub(crate) no_async_scheduling: bool,
+    /// Order of the waiting queue
+    #[arg(long, value_enum, default_value_t = Policy::Fcfs)]
+    pub(crate) scheduling_policy: Policy,
+    /// Prompts longer than this are prefilled in chunks of it; 0 is off
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) long_prefill_token_threshold: u32,
+    /// Admit a request when its first chunk fits, not only when all of it does
+    #[arg(long)]
+    pub(crate) no_scheduler_reserve_full_isl: bool,
+    /// Share of the pool kept free when a request is admitted
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = units::fraction)]
+    pub(crate) watermark: f64,
+    /// Count FLOPs and bytes in the simulated metrics (always on in `simulate`)
+    #[arg(long)]
+    pub(crate) enable_mfu_metrics: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// First come, first served
+    Fcfs,
+    /// By the request's priority, then its arrival
+    Priority,
+}

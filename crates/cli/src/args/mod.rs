@@ -1,0 +1,222 @@
+//! The command line as types. Nothing here does anything; the commands turn these into validated plans.
+
+pub(crate) mod engine;
+pub(crate) mod import;
+pub(crate) mod load;
+pub(crate) mod output;
+pub(crate) mod target;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Find the overload cliff of an LLM inference server, explain it and say what to do.
+#[derive(Debug, Parser)]
+#[command(name = "precipice", version, propagate_version = true, args_override_self = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Drive a server (or, with no --url, the built-in engine in virtual time), then explain the result
+    Run(Box<RunArgs>),
+    /// Run the built-in engine in virtual time: the scheduler of vLLM V1, no server, no GPU
+    Simulate(Box<SimulateArgs>),
+    /// Put the built-in engine behind an OpenAI-compatible endpoint, in real time
+    Serve(Box<ServeArgs>),
+    /// Compute the findings of a run
+    Analyze(AnalyzeArgs),
+    /// Write the report of one run, or of several side by side
+    Report(ReportArgs),
+    /// Turn the result of another tool into a run directory
+    #[command(subcommand)]
+    Import(import::ImportArgs),
+    /// Look into the built-in engine
+    #[command(subcommand)]
+    Engine(EngineCommand),
+    /// Finish a run whose writer was killed
+    Recover(RecoverArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    #[command(flatten)]
+    pub(crate) target: target::TargetArgs,
+    #[command(flatten)]
+    pub(crate) load: load::LoadArgs,
+    #[command(flatten)]
+    pub(crate) sampler: target::SamplerArgs,
+    #[command(flatten)]
+    pub(crate) client: target::ClientArgs,
+    #[command(flatten)]
+    pub(crate) engine: engine::EngineArgs,
+    #[command(flatten)]
+    pub(crate) output: output::OutputArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SimulateArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// The model: a name of the catalog, or the path of a Hugging Face config.json
+    #[arg(long, value_name = "NAME|config.json")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) load: load::LoadArgs,
+    /// A client gives up after this long and aborts its request
+    #[arg(long, value_name = "TIME", value_parser = crate::units::time, help_heading = "Load")]
+    pub(crate) timeout: Option<std::time::Duration>,
+    /// Attempts after the first that a client makes when it gave up or was turned away
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Load")]
+    pub(crate) retries: u16,
+    /// Scrapes of the simulated /metrics a second
+    #[arg(long, value_name = "HZ", default_value_t = 1.0, value_parser = crate::units::positive, help_heading = "Sampling")]
+    pub(crate) sample_hz: f64,
+    #[command(flatten)]
+    pub(crate) engine: engine::EngineArgs,
+    #[command(flatten)]
+    pub(crate) output: output::OutputArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// The model: a name of the catalog, or the path of a Hugging Face config.json
+    #[arg(long, value_name = "NAME|config.json")]
+    pub(crate) model: Option<String>,
+    /// The name that clients ask for (default: the model's)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) served_model_name: Option<String>,
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) host: String,
+    /// Port to listen on; 0 takes a free one and prints it
+    #[arg(long, default_value_t = 8000)]
+    pub(crate) port: u16,
+    /// Seconds of engine time in a second of real time
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = crate::units::positive)]
+    pub(crate) time_scale: f64,
+    /// Log a line for each step, as vLLM does
+    #[arg(long)]
+    pub(crate) enable_logging_iteration_details: bool,
+    /// End by itself after this long
+    #[arg(long, value_name = "TIME", value_parser = crate::units::time)]
+    pub(crate) exit_after: Option<std::time::Duration>,
+    #[command(flatten)]
+    pub(crate) faults: FaultArgs,
+    #[command(flatten)]
+    pub(crate) engine: engine::EngineArgs,
+}
+
+/// Illnesses to serve with, for trying clients.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Faults")]
+pub(crate) struct FaultArgs {
+    /// Share of requests answered with 500
+    #[arg(long, value_name = "SHARE", value_parser = crate::units::fraction)]
+    pub(crate) fault_error_rate: Option<f64>,
+    /// Share of streams cut in the middle
+    #[arg(long, value_name = "SHARE", value_parser = crate::units::fraction)]
+    pub(crate) fault_cut_rate: Option<f64>,
+    /// Stop the engine for TIME once every EVERY, written TIME/EVERY (2s/60s)
+    #[arg(long, value_name = "TIME/EVERY")]
+    pub(crate) fault_stall: Option<String>,
+    /// Answer /metrics this late
+    #[arg(long, value_name = "TIME", value_parser = crate::units::time)]
+    pub(crate) fault_slow_metrics: Option<std::time::Duration>,
+    /// Answer 503 when this many requests wait (vLLM after 0.27.1 names it so)
+    #[arg(long, value_name = "N")]
+    pub(crate) max_num_queued_reqs: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AnalyzeArgs {
+    /// The run directory
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Print the findings as JSON (schema precipice.findings/1) instead of the summary
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Take the model's shape from this config.json (KV bytes and FLOPs rest on it)
+    #[arg(long, value_name = "NAME|config.json")]
+    pub(crate) model_config: Option<String>,
+    /// Language of the summary
+    #[arg(long, value_enum, default_value_t = Lang::En)]
+    pub(crate) lang: Lang,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    /// The run directories; with several, the report compares them
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Where to write it; '-' is stdout (default: report.html in the first run directory)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Format::Html)]
+    pub(crate) format: Format,
+    /// Language of the texts
+    #[arg(long, value_enum, default_value_t = Lang::En)]
+    pub(crate) lang: Lang,
+    /// Take the model's shape from this config.json (KV bytes and FLOPs rest on it)
+    #[arg(long, value_name = "NAME|config.json")]
+    pub(crate) model_config: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EngineCommand {
+    /// Hold the scheduler against traces of the real one; exits 3 on any difference
+    Verify {
+        /// Trace files, plain or gzip
+        #[arg(value_name = "TRACE", required = true)]
+        traces: Vec<PathBuf>,
+        /// Print the cases that differ or were skipped, and the sum
+        #[arg(short, long)]
+        quiet: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecoverArgs {
+    /// The run directory
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+}
+
+/// Flags of every command that takes many.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct ConfigArgs {
+    /// Read flags from a TOML file (concurrency = 64); the command line wins
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print every resolved setting and where it came from, and do nothing else
+    #[arg(long)]
+    pub(crate) print_config: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lang {
+    /// English
+    #[default]
+    En,
+    /// Chinese
+    Zh,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One self-contained page
+    #[default]
+    Html,
+    /// Text with tables
+    Markdown,
+    /// The terminal summary
+    Terminal,
+    /// The findings
+    Json,
+}

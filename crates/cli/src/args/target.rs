@@ -1,0 +1,120 @@
+//! The server under test, its metrics, and the client that drives it.
+
+use crate::units;
+use clap::ValueEnum;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The server under test.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct TargetArgs {
+    /// Base URL of an OpenAI-compatible server (http://127.0.0.1:8000); without it the built-in engine runs
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Served model (default: the one of /v1/models); without --url a name of the catalog or a config.json
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Which endpoint
+    #[arg(long, value_enum, default_value_t = Endpoint::Completions)]
+    pub(crate) endpoint: Endpoint,
+    /// Environment variable that holds the API key; it is neither stored nor printed
+    #[arg(long, value_name = "NAME", default_value = "OPENAI_API_KEY")]
+    pub(crate) api_key_env: String,
+    /// A further header, 'Name: value'; may be repeated
+    #[arg(long, value_name = "HEADER")]
+    pub(crate) header: Vec<String>,
+    /// JSON object merged into every request body
+    #[arg(long, value_name = "JSON")]
+    pub(crate) extra_body: Option<String>,
+    /// Trust the certificate authorities of this PEM file beside the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_cert: Option<PathBuf>,
+    /// Let the server stop at its end-of-sequence token instead of forcing the output length
+    #[arg(long)]
+    pub(crate) allow_eos: bool,
+    /// How synthetic prompts are sent: ids are exact and for /v1/completions alone
+    #[arg(long, value_enum, default_value_t = Prompts::Auto)]
+    pub(crate) prompts: Prompts,
+    /// Token ids below this are used for prompts [default: found by asking the server]
+    #[arg(long, value_name = "N", value_parser = units::tokens)]
+    pub(crate) vocabulary: Option<u32>,
+    /// tokenizer.json that makes text prompts of exact length (a build with the feature 'tokenizers')
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokenizer: Option<PathBuf>,
+}
+
+/// The sampler of `/metrics`.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Sampling")]
+pub(crate) struct SamplerArgs {
+    /// Where the server's metrics are, once a replica (default: /metrics of --url)
+    #[arg(long, value_name = "URL")]
+    pub(crate) metrics_url: Vec<String>,
+    /// Scrapes a second, at most 20
+    #[arg(long, value_name = "HZ", default_value_t = 1.0, value_parser = sample_rate)]
+    pub(crate) sample_hz: f64,
+    /// Do not sample
+    #[arg(long, conflicts_with = "metrics_url")]
+    pub(crate) no_metrics: bool,
+    /// The server's log, for what its start-up lines say
+    #[arg(long, value_name = "FILE")]
+    pub(crate) server_log: Option<PathBuf>,
+}
+
+/// Scrapes a second.
+pub(crate) fn sample_rate(text: &str) -> Result<f64, String> {
+    match units::positive(text) {
+        Ok(hz) if hz <= 20.0 => Ok(hz),
+        Ok(_) => Err(format!("'{text}' is too often: a scrape costs the server time, at most 20 a second")),
+        Err(message) => Err(message),
+    }
+}
+
+/// The client itself.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Client")]
+pub(crate) struct ClientArgs {
+    /// The whole request must end within this time [default: 6h]
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    pub(crate) timeout: Option<Duration>,
+    /// A connection must open within this time
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time)]
+    pub(crate) connect_timeout: Duration,
+    /// The first token must come within this time
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    pub(crate) first_token_timeout: Option<Duration>,
+    /// The next token must come within this time
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    pub(crate) token_timeout: Option<Duration>,
+    /// Once sending has stopped, requests in flight may take this long before they are cancelled
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    pub(crate) drain_timeout: Option<Duration>,
+    /// Attempts after the first; each is a row of its own
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) retries: u16,
+    /// Threads that drive load [default: all cores but one, at most 4]
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    pub(crate) client_threads: Option<u32>,
+    /// Exit with 3 when the client was the bottleneck or the counts do not add up
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Endpoint {
+    /// /v1/completions
+    Completions,
+    /// /v1/chat/completions
+    Chat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Prompts {
+    /// Token ids where the server takes them, else words
+    Auto,
+    /// Token ids
+    Ids,
+    /// Words, counted by the server's usage
+    Text,
+}

@@ -1,0 +1,45 @@
+//! `precipice import`.
+
+use crate::args::import::{ImportArgs, VllmBenchArgs};
+use crate::outcome::{Outcome, usage};
+use crate::printer;
+use crate::resolve::model;
+use anyhow::Result;
+use precipice_archive::import::{VllmBenchFiles, vllm_bench};
+
+/// Turns the result of another tool into a run directory.
+pub(crate) fn import(args: &ImportArgs) -> Result<Outcome> {
+    match args {
+        ImportArgs::VllmBench(args) => import_vllm_bench(args),
+    }
+}
+
+fn import_vllm_bench(args: &VllmBenchArgs) -> Result<Outcome> {
+    let model = args.model_config.as_deref().map(|text| model::model("--model-config", text)).transpose()?;
+    let files = VllmBenchFiles {
+        bench: args.bench.clone(),
+        result: args.result,
+        metrics: args.metrics.clone(),
+        server_log: args.server_log.clone(),
+        iterations: args.iterations.clone(),
+        model_config: None,
+    };
+    let mut run = vllm_bench(&files).map_err(usage)?;
+    run.manifest.tool_version = env!("CARGO_PKG_VERSION").to_owned();
+    if let Some(model) = model {
+        run.manifest.server.model_config = Some(model.config);
+    }
+    let dir = precipice_archive::write(&args.out, &run).map_err(usage)?;
+    printer::note(&format!(
+        "{}: {} requests, {} chunks, {} samples, {} steps",
+        dir.root().display(),
+        run.requests.len(),
+        run.chunks.len(),
+        run.samples.len(),
+        run.steps.len()
+    ));
+    for warning in &run.manifest.warnings {
+        printer::note(&format!("warning: {}", warning.text));
+    }
+    Ok(Outcome::Done)
+}

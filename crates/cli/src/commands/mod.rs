@@ -1,0 +1,46 @@
+//! One file a command.
+
+mod analyze;
+mod directory;
+mod engine;
+mod import;
+mod live;
+mod present;
+mod report;
+mod serve;
+mod simulate;
+
+use crate::args::{Command, ConfigArgs};
+use crate::config::{self, Parsed};
+use crate::outcome::Outcome;
+use crate::printer;
+
+/// Runs the command that was asked for.
+pub(crate) fn dispatch(parsed: Parsed) -> anyhow::Result<Outcome> {
+    if config_args(&parsed.cli.command).is_some_and(|args| args.print_config) {
+        printer::data(&config::print(&parsed.settings))?;
+        return Ok(Outcome::Done);
+    }
+    match parsed.cli.command {
+        Command::Analyze(args) => analyze::analyze(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Recover(args) => analyze::recover(&args),
+        Command::Engine(command) => engine::engine(&command),
+        Command::Import(args) => import::import(&args),
+        Command::Simulate(args) => simulate::simulate(&args, &parsed.settings),
+        Command::Run(args) => match &args.target.url {
+            Some(url) => live::run(&args, url, &parsed.settings),
+            None => simulate::run(&args, &parsed.settings),
+        },
+        Command::Serve(args) => serve::serve(&args),
+    }
+}
+
+fn config_args(command: &Command) -> Option<&ConfigArgs> {
+    match command {
+        Command::Run(args) => Some(&args.config),
+        Command::Simulate(args) => Some(&args.config),
+        Command::Serve(args) => Some(&args.config),
+        _ => None,
+    }
+}

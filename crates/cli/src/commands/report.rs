@@ -1,0 +1,50 @@
+//! `precipice report`.
+
+use super::analyze::usage_of_archive;
+use super::present::Explained;
+use crate::args::{Format, ReportArgs};
+use crate::outcome::{Outcome, usage};
+use crate::printer;
+use crate::resolve::model;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+/// Writes the report of one run, or of several side by side.
+pub(crate) fn report(args: &ReportArgs) -> Result<Outcome> {
+    let model = args.model_config.as_deref().map(|text| model::model("--model-config", text)).transpose()?;
+    let mut runs = Vec::with_capacity(args.runs.len());
+    for path in &args.runs {
+        runs.push(Explained::open(path, model.as_ref()).map_err(usage_of_archive)?);
+    }
+    let items: Vec<_> = runs.iter().map(Explained::item).collect();
+    let text = match args.format {
+        Format::Html => precipice_report::html(&items, args.lang.into()),
+        Format::Markdown => precipice_report::markdown(&items, args.lang.into()),
+        Format::Terminal => runs.iter().map(|run| run.summary(args.lang)).collect::<Vec<_>>().join("\n"),
+        Format::Json => match runs.as_slice() {
+            [one] => precipice_report::json(&one.analysis)?,
+            many => serde_json::to_string_pretty(
+                &many.iter().map(|run| (&run.name, &run.analysis.findings)).collect::<Vec<_>>(),
+            )?,
+        },
+    };
+    match destination(args) {
+        None => printer::data(&text)?,
+        Some(path) => {
+            std::fs::write(&path, text)
+                .map_err(|error| usage(format!("--output {}: {error}", path.display())))?;
+            printer::note(&format!("report: {}", path.display()));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The file to write; `None` is stdout. Pages go to a file unless told otherwise, texts to stdout.
+fn destination(args: &ReportArgs) -> Option<PathBuf> {
+    match (&args.output, args.format) {
+        (Some(path), _) if path == Path::new("-") => None,
+        (Some(path), _) => Some(path.clone()),
+        (None, Format::Html) => args.runs.first().map(|run| run.join("report.html")),
+        (None, _) => None,
+    }
+}

@@ -1,0 +1,109 @@
+//! `precipice simulate`, and `precipice run` without a URL: the built-in engine in virtual time.
+
+use super::directory;
+use super::present;
+use crate::args::engine::EngineArgs;
+use crate::args::load::LoadArgs;
+use crate::args::output::OutputArgs;
+use crate::args::{RunArgs, SimulateArgs};
+use crate::config::Setting;
+use crate::outcome::{Outcome, usage};
+use crate::printer;
+use crate::progress::Spinner;
+use crate::resolve;
+use crate::resolve::engine::SimulatedServer;
+use anyhow::Result;
+use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
+use precipice_record::{Ns, RunState, Source};
+use std::time::Duration;
+
+/// Everything that a simulation is made from, whichever command asked for it.
+struct Asked<'a> {
+    model: Option<&'a str>,
+    load: &'a LoadArgs,
+    engine: &'a EngineArgs,
+    output: &'a OutputArgs,
+    sample_hz: f64,
+    client: Client,
+}
+
+/// `precipice simulate`.
+pub(crate) fn simulate(args: &SimulateArgs, settings: &[Setting]) -> Result<Outcome> {
+    let client = Client { timeout: args.timeout.map(ns), retries: args.retries, ..Client::default() };
+    let asked = Asked {
+        model: args.model.as_deref(),
+        load: &args.load,
+        engine: &args.engine,
+        output: &args.output,
+        sample_hz: args.sample_hz,
+        client,
+    };
+    go(&asked, settings)
+}
+
+/// `precipice run` without a server.
+pub(crate) fn run(args: &RunArgs, settings: &[Setting]) -> Result<Outcome> {
+    let client = Client {
+        timeout: args.client.timeout.map(ns),
+        first_token_timeout: args.client.first_token_timeout.map(ns),
+        retries: args.client.retries,
+        ..Client::default()
+    };
+    let asked = Asked {
+        model: args.target.model.as_deref(),
+        load: &args.load,
+        engine: &args.engine,
+        output: &args.output,
+        sample_hz: args.sampler.sample_hz,
+        client,
+    };
+    if !args.output.quiet {
+        printer::note("no --url: the built-in engine runs in virtual time (precipice simulate)");
+    }
+    go(&asked, settings)
+}
+
+fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
+    // The same flags give the same bytes: a simulated server shares its prefix cache with no other run, so its
+    // prompts need no salt of their own.
+    let plan = resolve::load::workload(asked.load, "simulated")?;
+    let server = resolve::engine::server(asked.engine, asked.model, Some(&plan.facts()))?;
+    let mut load = resolve::load::facts(&plan);
+    load.ignore_eos = Some(true);
+    let spec = serde_json::to_value(plan.spec())?;
+    let mut manifest = directory::manifest(Source::Simulated, load, server.facts(), settings, spec);
+    let mut writer = directory::open(asked.output, &manifest)?;
+    let spinner = Spinner::new("simulating", asked.output.quiet);
+    let setup = setup(&server, asked);
+    let mut cost = server.cost;
+    let summary = virtual_time::simulate(&setup, &plan, &mut cost, &mut writer).map_err(|error| match error {
+        SimulationError::Config(_) => usage(&error),
+        SimulationError::Cost { .. } => usage(format!("--profile: {error}")),
+    })?;
+    spinner.finish();
+    manifest.state = RunState::Complete;
+    manifest.window = summary.window;
+    manifest.warnings.extend(summary.warnings);
+    manifest.warnings.extend(cost.warnings());
+    let dir = writer.finish(&manifest)?;
+    let (_, outcome) = present::present(&dir, asked.output)?;
+    Ok(outcome)
+}
+
+fn setup(server: &SimulatedServer, asked: &Asked<'_>) -> Setup {
+    Setup {
+        engine: server.config.clone(),
+        model_name: server.model.name.clone(),
+        cache_config: vec![
+            ("cache_dtype".to_owned(), server.deployment.kv_dtype.to_string()),
+            ("gpu_memory_utilization".to_owned(), asked.engine.gpu_memory_utilization.to_string()),
+        ],
+        arithmetic: Some(server.deployment.clone()),
+        client: asked.client,
+        scrape_period: Ns::from_secs(1.0 / asked.sample_hz),
+    }
+}
+
+fn ns(time: Duration) -> Ns {
+    Ns(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}

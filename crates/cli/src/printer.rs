@@ -1,0 +1,35 @@
+//! The one way out: data on stdout, everything else on stderr.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Writes data to stdout, with a newline at the end if there is none.
+pub(crate) fn data(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// A note for the person at the terminal. Best effort: a closed stderr must not end a run.
+pub(crate) fn note(text: &str) {
+    let written = writeln!(io::stderr().lock(), "{text}");
+    drop(written);
+}
+
+/// An error for the person at the terminal.
+pub(crate) fn error(text: &str) {
+    note(&if colour(&io::stderr()) { format!("\x1b[1;31merror:\x1b[0m {text}") } else { format!("error: {text}") });
+}
+
+/// A stream takes colours: it is a terminal and `NO_COLOR` is not set.
+pub(crate) fn colour(stream: &impl IsTerminal) -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && stream.is_terminal()
+}
+
+/// Columns of the terminal; 100 where there is none.
+pub(crate) fn width() -> usize {
+    let columns = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    columns.filter(|columns| *columns >= 60).unwrap_or(100)
+}

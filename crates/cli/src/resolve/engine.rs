@@ -1,0 +1,224 @@
+//! The engine flags as a simulated server.
+
+use super::model::{self, Model};
+use crate::args::engine::{EngineArgs, Policy};
+use crate::outcome::usage;
+use anyhow::Result;
+use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
+use precipice_engine::catalog::{Deployment, Gpu, KvDtype, PoolEstimate, PoolSettings};
+use precipice_engine::cost::{GraphSizes, PhysicalCost, Profile, ProfileCost};
+use precipice_record::{KvPoolFacts, ServerFacts, Warning};
+use precipice_workload::Facts;
+use std::collections::BTreeMap;
+
+/// The server of the report that the project started from.
+mod report_server {
+    pub(super) const MODEL: &str = "Qwen2.5-7B";
+    pub(super) const GPU: &str = "RTX 4090";
+    pub(super) const POOL_TOKENS: u32 = 120_064;
+    pub(super) const MAX_NUM_SEQS: u32 = 128;
+    pub(super) const MAX_MODEL_LEN: u32 = 8192;
+}
+
+/// A server that exists in flags only: decisions, step times, and what it would say of itself.
+pub(crate) struct SimulatedServer {
+    pub(crate) config: EngineConfig,
+    pub(crate) model: Model,
+    pub(crate) deployment: Deployment,
+    pub(crate) gpu: Gpu,
+    pub(crate) cost: Cost,
+    /// How the size of the KV pool was found.
+    pub(crate) pool_basis: &'static str,
+}
+
+/// Where step times come from.
+pub(crate) enum Cost {
+    /// Data sheets and kernel times.
+    Physical(Box<PhysicalCost>),
+    /// Constants fitted on runs of a real server.
+    Profile(Box<ProfileCost>),
+}
+
+impl StepCost for Cost {
+    fn step_time(&mut self, shape: &StepShape<'_>) -> Result<StepTime, StepCostError> {
+        match self {
+            Self::Physical(cost) => cost.step_time(shape),
+            Self::Profile(cost) => cost.step_time(shape),
+        }
+    }
+}
+
+impl Cost {
+    /// What a run that used these times must say.
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        match self {
+            Self::Physical(_) => Vec::new(),
+            Self::Profile(cost) => cost.warnings(),
+        }
+    }
+}
+
+/// Resolves the engine flags. `load` bounds the longest sequence where the flags do not.
+pub(crate) fn server(args: &EngineArgs, model_flag: Option<&str>, load: Option<&Facts>) -> Result<SimulatedServer> {
+    let model = model::model("--model", model_flag.unwrap_or(report_server::MODEL))?;
+    let gpu = gpu(args)?;
+    let kv_dtype: KvDtype = args.kv_cache_dtype.parse().map_err(usage)?;
+    let deployment = Deployment::new(model.shape.clone())
+        .with_tensor_parallel(args.tensor_parallel_size)
+        .map_err(usage)?
+        .with_kv_dtype(kv_dtype);
+    let report = is_report_server(args, &model);
+    let (tokens_of_gpu, seqs_of_gpu) = gpu.serve_defaults();
+    let max_num_batched_tokens = args.max_num_batched_tokens.unwrap_or(tokens_of_gpu);
+    let seqs = if report { report_server::MAX_NUM_SEQS } else { seqs_of_gpu };
+    // vLLM lowers its own default, never what was asked for.
+    let max_num_seqs = args.max_num_seqs.unwrap_or(seqs.min(max_num_batched_tokens));
+    let max_model_len = window(args, &model, load, report)?;
+    let settings = PoolSettings {
+        gpu_memory_utilization: args.gpu_memory_utilization,
+        max_num_batched_tokens,
+        max_num_seqs,
+        block_size: args.block_size,
+    };
+    let (blocks, pool_basis) = pool(args, &gpu, &deployment, &settings, report)?;
+    let config = EngineConfig {
+        num_gpu_blocks: blocks,
+        block_size: args.block_size,
+        max_num_seqs,
+        max_num_batched_tokens,
+        max_model_len,
+        scheduling_policy: match args.scheduling_policy {
+            Policy::Fcfs => precipice_engine::Policy::Fcfs,
+            Policy::Priority => precipice_engine::Policy::Priority,
+        },
+        enable_prefix_caching: !args.no_enable_prefix_caching,
+        enable_chunked_prefill: !args.no_enable_chunked_prefill,
+        long_prefill_token_threshold: args.long_prefill_token_threshold,
+        async_scheduling: !args.no_async_scheduling,
+        scheduler_reserve_full_isl: !args.no_scheduler_reserve_full_isl,
+        watermark: args.watermark,
+    };
+    config.validate().map_err(usage)?;
+    let graphs = GraphSizes::new(max_num_seqs, max_num_batched_tokens);
+    let cost = match &args.profile {
+        None => Cost::Physical(Box::new(PhysicalCost::new(&gpu, &deployment, graphs))),
+        Some(path) => {
+            let named = |problem: String| usage(format!("--profile {}: {problem}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
+            let profile = Profile::from_toml(&text).map_err(|error| named(error.to_string()))?;
+            Cost::Profile(Box::new(
+                profile.cost(&deployment.shape, graphs).map_err(|error| named(error.to_string()))?,
+            ))
+        }
+    };
+    Ok(SimulatedServer { config, model, deployment, gpu, cost, pool_basis })
+}
+
+impl SimulatedServer {
+    /// What the server says of itself, in the words of the manifest.
+    pub(crate) fn facts(&self) -> ServerFacts {
+        let config = &self.config;
+        let bytes_per_token = self.deployment.kv_bytes_per_token_all_gpus();
+        let mut other = serde_json::to_value(config)
+            .ok()
+            .and_then(|value| value.as_object().cloned())
+            .map(|fields| fields.into_iter().collect::<BTreeMap<_, _>>())
+            .unwrap_or_default();
+        other.insert("kv_pool_from".to_owned(), self.pool_basis.into());
+        ServerFacts {
+            engine: Some("precipice".to_owned()),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            model: Some(self.model.name.clone()),
+            model_config: Some(self.model.config.clone()),
+            max_model_len: Some(config.max_model_len),
+            gpu: Some(self.gpu.name.clone()),
+            kv: Some(KvPoolFacts {
+                num_gpu_blocks: Some(u64::from(config.num_gpu_blocks)),
+                block_size: Some(config.block_size),
+                tokens: Some(config.kv_cache_size_tokens()),
+                bytes: Some(u64::from(config.num_gpu_blocks) * u64::from(config.block_size) * bytes_per_token),
+                max_concurrency: Some(config.max_concurrency()),
+                bytes_per_token: Some(bytes_per_token),
+                cache_dtype: Some(self.deployment.kv_dtype.to_string()),
+            }),
+            max_num_seqs: Some(config.max_num_seqs),
+            max_num_batched_tokens: Some(config.max_num_batched_tokens),
+            prefix_caching: Some(config.enable_prefix_caching),
+            chunked_prefill: Some(config.enable_chunked_prefill),
+            async_scheduling: Some(config.async_scheduling),
+            mfu_metrics: Some(true),
+            other,
+            ..ServerFacts::default()
+        }
+    }
+}
+
+fn gpu(args: &EngineArgs) -> Result<Gpu> {
+    match (args.gpu_memory, args.gpu_bandwidth, args.gpu_tflops) {
+        (None, None, None) => Gpu::named(args.gpu.as_deref().unwrap_or(report_server::GPU)).map_err(usage),
+        (Some(memory), Some(bandwidth), Some(tflops)) if args.gpu.is_none() => {
+            Gpu::described(memory as f64, bandwidth * 1e12, tflops * 1e12).map_err(usage)
+        }
+        (Some(_), Some(_), Some(_)) => {
+            Err(usage("--gpu names a GPU of the catalog and --gpu-memory describes another: give one of them"))
+        }
+        _ => Err(usage("a GPU is described by --gpu-memory, --gpu-bandwidth and --gpu-tflops together")),
+    }
+}
+
+/// Nothing was said about the hardware or the pool: the report's server is meant.
+fn is_report_server(args: &EngineArgs, model: &Model) -> bool {
+    let same_model = model::model("--model", report_server::MODEL).is_ok_and(|known| known.name == model.name);
+    same_model
+        && args.tensor_parallel_size == 1
+        && args.gpu.is_none()
+        && args.gpu_memory.is_none()
+        && args.profile.is_none()
+        && args.kv_cache_dtype == "auto"
+}
+
+fn window(args: &EngineArgs, model: &Model, load: Option<&Facts>, report: bool) -> Result<u32> {
+    if let Some(window) = args.max_model_len {
+        return Ok(window);
+    }
+    let longest = load.and_then(|facts| {
+        let (input, output) = (facts.input_tokens?, facts.output_tokens?);
+        Some(input.max.saturating_add(output.max))
+    });
+    let of_model = model.shape.max_position.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+    if report && longest.is_none_or(|longest| longest <= report_server::MAX_MODEL_LEN) {
+        return Ok(report_server::MAX_MODEL_LEN);
+    }
+    match (longest, of_model) {
+        (Some(longest), Some(of_model)) if longest > of_model => Err(usage(format!(
+            "a request of {longest} tokens (--input-tokens and --output-tokens together) is longer than the \
+             {of_model} that {} takes: shorten it, or set --max-model-len",
+            model.name
+        ))),
+        (Some(longest), _) => Ok(longest),
+        (None, Some(of_model)) => Ok(of_model),
+        (None, None) => Err(usage("the longest sequence is not known: give --max-model-len")),
+    }
+}
+
+fn pool(
+    args: &EngineArgs,
+    gpu: &Gpu,
+    deployment: &Deployment,
+    settings: &PoolSettings,
+    report: bool,
+) -> Result<(u32, &'static str)> {
+    if let Some(blocks) = args.num_gpu_blocks_override {
+        return Ok((blocks, "--num-gpu-blocks-override"));
+    }
+    if let Some(bytes) = args.kv_cache_memory_bytes {
+        let block = deployment.kv_bytes_per_token() * u64::from(args.block_size);
+        let blocks = u32::try_from(bytes / block.max(1)).unwrap_or(u32::MAX);
+        return Ok((blocks, "--kv-cache-memory-bytes"));
+    }
+    if report {
+        return Ok((report_server::POOL_TOKENS / args.block_size.max(1), "the report's start-up log"));
+    }
+    let estimate = PoolEstimate::new(gpu, deployment, settings).map_err(usage)?;
+    Ok((u32::try_from(estimate.blocks).unwrap_or(u32::MAX), "estimated from the GPU's memory"))
+}

@@ -1,0 +1,138 @@
+//! The load flags as a workload.
+
+use crate::args::load::LoadArgs;
+use crate::outcome::usage;
+use anyhow::Result;
+use flate2::read::MultiGzDecoder;
+use precipice_record::{LengthFacts, LoadFacts, LoadKind};
+use precipice_workload::{
+    Dataset, Gaps, GroupChoice, Lengths, Load, Plan, Rate, ReadOptions, Seconds, SharedPrefix, Spec, Spread,
+};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The load of the report that the project started from.
+const REPORT: (u32, u32, u32) = (64, 6144, 2048);
+
+/// Resolves the load flags. `salt` makes the prompts of this run its own; it is ignored with `--reuse-prompts`.
+pub(crate) fn workload(args: &LoadArgs, salt: &str) -> Result<Plan> {
+    contradictions(args)?;
+    let data = args.data.as_deref().map(|path| dataset(path, args)).transpose()?.map(Arc::new);
+    let load = load(args, data.as_deref());
+    let requests = args.requests.or_else(|| match (&load, &data, args.duration) {
+        (Load::Closed { concurrency, .. }, None, None) => Some(concurrency.saturating_mul(2)),
+        _ => None,
+    });
+    let synthetic = data.is_none();
+    let lengths = |given: &Option<Lengths>, default| {
+        given.clone().or_else(|| synthetic.then_some(Lengths::Fixed(default)))
+    };
+    let spec = Spec {
+        load,
+        requests,
+        duration: args.duration,
+        input_tokens: lengths(&args.input_tokens, REPORT.1),
+        output_tokens: lengths(&args.output_tokens, REPORT.2),
+        prefix: args.prefix_tokens.map(|tokens| SharedPrefix {
+            groups: args.prefix_groups,
+            tokens,
+            choice: args.prefix_zipf.map_or(GroupChoice::Uniform, GroupChoice::Zipf),
+        }),
+        priority: args.priority.clone(),
+        shuffle: args.shuffle,
+        warmup: args.warmup,
+    };
+    let salt = (!args.reuse_prompts).then_some(salt);
+    Plan::new(spec, args.seed, salt, data).map_err(usage)
+}
+
+/// The load in the words of the manifest.
+pub(crate) fn facts(plan: &Plan) -> LoadFacts {
+    let sums = plan.facts();
+    let spec = plan.spec();
+    let spread = |spread: Spread| LengthFacts { min: spread.min, mean: spread.mean, max: spread.max };
+    let (kind, rate, gaps) = match &spec.load {
+        Load::Closed { .. } => (LoadKind::Closed, None, None),
+        Load::Open { rate, gaps, cap } => {
+            (if cap.is_some() { LoadKind::OpenCapped } else { LoadKind::Open }, Some(*rate), Some(*gaps))
+        }
+        Load::Trace { .. } => (LoadKind::Trace, None, None),
+    };
+    LoadFacts {
+        kind,
+        concurrency: spec.load.concurrency(),
+        rate_per_s: rate.map(|rate: Rate| rate.per_s),
+        rate_end_per_s: rate.and_then(|rate| rate.ramp).map(|ramp| ramp.to_per_s),
+        burstiness: gaps.and_then(Gaps::burstiness),
+        requests: sums.requests,
+        duration_s: spec.duration.map(Seconds::get),
+        warmup: u64::from(spec.warmup),
+        input_tokens: sums.input_tokens.map(spread),
+        output_tokens: sums.output_tokens.map(spread),
+        seed: Some(plan.seed()),
+        salt: plan.salt().map(str::to_owned),
+        planned_prefix_share: sums.planned_prefix_share,
+        endpoint: None,
+        ignore_eos: None,
+    }
+}
+
+fn contradictions(args: &LoadArgs) -> Result<()> {
+    if args.rate.is_some() && args.concurrency.is_some() {
+        return Err(usage(
+            "--rate and --concurrency contradict: an open loop does not wait for its clients. \
+             Drop one, or cap the open loop with --max-in-flight",
+        ));
+    }
+    if args.concurrency.is_some() && args.max_in_flight.is_some() {
+        return Err(usage("--max-in-flight caps an open loop; in a closed loop --concurrency is the cap already"));
+    }
+    if args.burstiness.is_some() && args.arrivals != Gaps::Poisson {
+        return Err(usage(format!("--burstiness and --arrivals {} contradict: give one of them", args.arrivals)));
+    }
+    let open = args.rate.is_some() || args.data.is_some();
+    if !open && (args.burstiness.is_some() || args.arrivals != Gaps::Poisson) {
+        return Err(usage("--arrivals and --burstiness are about an open loop: give --rate too"));
+    }
+    if !open && args.max_in_flight.is_some() {
+        return Err(usage("--max-in-flight caps an open loop: give --rate too"));
+    }
+    if args.stagger.is_some() && args.rate.is_some() {
+        return Err(usage("--stagger spreads the clients of a closed loop; with --rate there are none"));
+    }
+    if args.trace_speed.is_some() && (args.rate.is_some() || args.concurrency.is_some()) {
+        return Err(usage("--trace-speed replays the times of --data; drop --rate and --concurrency, which ignore them"));
+    }
+    Ok(())
+}
+
+fn load(args: &LoadArgs, data: Option<&Dataset>) -> Load {
+    let gaps = args.burstiness.map_or(args.arrivals, |burstiness| Gaps::Gamma { burstiness });
+    match (args.rate, args.concurrency, data) {
+        (Some(rate), _, _) => Load::Open { rate, gaps, cap: args.max_in_flight },
+        (None, None, Some(data)) if data.has_times() => {
+            Load::Trace { speed: args.trace_speed.unwrap_or(1.0), cap: args.max_in_flight }
+        }
+        (None, concurrency, _) => Load::Closed {
+            concurrency: concurrency.unwrap_or(REPORT.0),
+            stagger: args.stagger,
+        },
+    }
+}
+
+/// Opens a data set; gzip is told by content.
+fn dataset(path: &Path, args: &LoadArgs) -> Result<Dataset> {
+    let named = |problem: String| usage(format!("--data {}: {problem}", path.display()));
+    let file = File::open(path).map_err(|error| named(error.to_string()))?;
+    let mut reader = BufReader::new(file);
+    let gzip = reader.fill_buf().map_err(|error| named(error.to_string()))?.starts_with(&[0x1f, 0x8b]);
+    let options = ReadOptions { block_tokens: args.trace_block_tokens, timestamp_unit_s: args.trace_time_unit };
+    let read = if gzip {
+        Dataset::read(BufReader::new(MultiGzDecoder::new(reader)), &options)
+    } else {
+        Dataset::read(reader, &options)
+    };
+    read.map_err(|error| named(error.to_string()))
+}

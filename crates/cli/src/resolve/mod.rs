@@ -1,0 +1,6 @@
+//! Flags to validated plans. After this no code sees a flag.
+
+pub(crate) mod engine;
+pub(crate) mod load;
+pub(crate) mod model;
+pub(crate) mod target;

@@ -1,0 +1,49 @@
+//! `--model NAME|config.json`: a model of the catalog, or the configuration of any other.
+
+use crate::outcome::usage;
+use anyhow::Result;
+use precipice_engine::catalog::{self, ModelShape};
+use serde_json::Value;
+use std::path::Path;
+
+/// A model whose shape is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    /// How it is called.
+    pub(crate) name: String,
+    /// Its `config.json`.
+    pub(crate) config: Value,
+    /// What follows from it.
+    pub(crate) shape: ModelShape,
+}
+
+/// Resolves a name of the catalog or the path of a `config.json` (or of a directory that holds one). `flag` is
+/// the flag that the text came from.
+pub(crate) fn model(flag: &str, text: &str) -> Result<Model> {
+    let path = Path::new(text);
+    let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
+    if !file.is_file() {
+        let known = catalog::known_model(text).map_err(|error| usage(format!("{flag} {text}: {error}")))?;
+        return Ok(Model { name: known.name.clone(), shape: shape(flag, text, &known.config)?, config: known.config });
+    }
+    let bytes = std::fs::read(&file).map_err(|error| usage(format!("{flag} {}: {error}", file.display())))?;
+    let config: Value = serde_json::from_slice(&bytes)
+        .map_err(|error| usage(format!("{flag} {}: not JSON: {error}", file.display())))?;
+    let name = config
+        .get("_name_or_path")
+        .and_then(Value::as_str)
+        .filter(|name| !name.is_empty())
+        .or_else(|| file.parent().and_then(Path::file_name).and_then(|name| name.to_str()))
+        .unwrap_or("model")
+        .to_owned();
+    Ok(Model { name, shape: shape(flag, text, &config)?, config })
+}
+
+fn shape(flag: &str, text: &str, config: &Value) -> Result<ModelShape> {
+    ModelShape::from_config(config).map_err(|error| usage(format!("{flag} {text}: {error}")))
+}
+
+/// The `config.json` of a model that the catalog knows by the name under which it is served.
+pub(crate) fn config_of_known(name: &str) -> Option<Value> {
+    catalog::known_model(name).ok().map(|known| known.config)
+}

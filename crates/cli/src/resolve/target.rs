@@ -1,0 +1,106 @@
+//! The server flags as a target and what the preflight is to find out.
+
+use crate::args::target::{ClientArgs, Endpoint, Prompts, SamplerArgs, TargetArgs};
+use crate::outcome::usage;
+use anyhow::Result;
+use precipice_drive::preflight::{PromptChoice, Wants};
+use precipice_drive::{Load, MetricsSource, Retries, Schedule, Secret, Stop, Target, TargetOptions, Timeouts};
+use precipice_workload::{Facts, Load as PlannedLoad, Plan, Seconds};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// Resolves where to send requests. The name is looked up; nothing is sent.
+pub(crate) fn options(args: &TargetArgs, url: &str) -> Result<TargetOptions> {
+    Ok(TargetOptions {
+        url: url.to_owned(),
+        endpoint: match args.endpoint {
+            Endpoint::Completions => precipice_wire::openai::Endpoint::Completions,
+            Endpoint::Chat => precipice_wire::openai::Endpoint::Chat,
+        },
+        headers: args.header.iter().map(|header| split(header)).collect::<Result<_>>()?,
+        api_key: std::env::var(&args.api_key_env).ok().filter(|key| !key.is_empty()).map(Secret::new),
+        ca_cert: args.ca_cert.clone(),
+    })
+}
+
+/// Resolves the target itself.
+pub(crate) fn target(options: &TargetOptions) -> Result<Target> {
+    Target::new(options).map_err(usage)
+}
+
+/// What the preflight is to find out, and what the load needs of the server.
+pub(crate) fn wants(
+    args: &TargetArgs,
+    sampler: &SamplerArgs,
+    options: &TargetOptions,
+    plan: &Plan,
+    facts: &Facts,
+) -> Result<Wants> {
+    Ok(Wants {
+        model: args.model.clone(),
+        prompts: match args.prompts {
+            Prompts::Auto => PromptChoice::Auto,
+            Prompts::Ids => PromptChoice::Ids,
+            Prompts::Text => PromptChoice::Text,
+        },
+        vocabulary: args.vocabulary,
+        longest: facts.input_tokens.zip(facts.output_tokens).map(|(input, output)| (input.max, output.max)),
+        in_flight: plan.spec().load.concurrency(),
+        ignore_eos: !args.allow_eos,
+        extra: extra_body(args)?,
+        metrics: sampler
+            .metrics_url
+            .iter()
+            .map(|url| MetricsSource::new(url, options).map_err(|error| usage(metrics_flag(&error.to_string()))))
+            .collect::<Result<_>>()?,
+        no_metrics: sampler.no_metrics,
+    })
+}
+
+/// When to send and how long to wait.
+pub(crate) fn load(plan: &Plan, client: &ClientArgs) -> Load {
+    let duration = |seconds: Seconds| Duration::from_nanos(seconds.nanos());
+    let schedule = match plan.spec().load {
+        PlannedLoad::Closed { concurrency, stagger } => Schedule::Closed {
+            clients: concurrency,
+            stagger: stagger.map_or(Duration::ZERO, duration),
+        },
+        PlannedLoad::Open { cap: Some(cap), .. } | PlannedLoad::Trace { cap: Some(cap), .. } => {
+            Schedule::OpenCapped { cap }
+        }
+        PlannedLoad::Open { cap: None, .. } | PlannedLoad::Trace { cap: None, .. } => Schedule::Open,
+    };
+    Load {
+        schedule,
+        stop: Stop { duration: plan.spec().duration.map(duration), drain: client.drain_timeout },
+        timeouts: Timeouts {
+            connect: Some(client.connect_timeout),
+            first_token: client.first_token_timeout,
+            between_tokens: client.token_timeout,
+            total: client.timeout.or(Timeouts::default().total),
+        },
+        retries: Retries { most: client.retries, ..Retries::default() },
+        threads: client.client_threads.map_or(0, |threads| threads as usize),
+    }
+}
+
+fn split(header: &str) -> Result<(String, String)> {
+    match header.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(usage(format!("--header '{header}': write it as 'Name: value'"))),
+    }
+}
+
+fn extra_body(args: &TargetArgs) -> Result<Map<String, Value>> {
+    let Some(text) = &args.extra_body else { return Ok(Map::new()) };
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(usage("--extra-body: a JSON object is due, such as '{\"temperature\": 0}'")),
+        Err(error) => Err(usage(format!("--extra-body: not JSON: {error}"))),
+    }
+}
+
+/// Targets are parsed by one function whose messages name `--url`.
+fn metrics_flag(message: &str) -> String {
+    message.replacen("--url", "--metrics-url", 1)
+}
