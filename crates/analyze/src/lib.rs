@@ -34,7 +34,7 @@ pub use findings::Findings;
 pub use options::{Options, Slo};
 
 use client::ClientPart;
-use precipice_record::Run;
+use precipice_record::{Run, Warning};
 use server::ServerPart;
 use window::Window;
 
@@ -61,7 +61,10 @@ pub fn analyze(run: &Run, options: &Options) -> Analysis {
     let figures = draw(window, &client, &server, options);
 
     let mut warnings = run.manifest.warnings.clone();
-    warnings.extend(client.warnings);
+    // What the run already says of itself is not said twice.
+    let said = |warning: &Warning| run.manifest.warnings.iter().any(|known| known.code == warning.code);
+    let found = client.warnings.into_iter().chain(server.warnings);
+    warnings.extend(found.filter(|warning| !said(warning)));
     let findings = Findings {
         schema: findings::SCHEMA.to_owned(),
         source: run.manifest.source,

@@ -31,6 +31,8 @@ pub(crate) struct ClientPart {
     /// Mean TTFT from sending over the completed requests, in milliseconds.
     pub(crate) ttft_from_sent_ms: Option<f64>,
     pub(crate) warnings: Vec<Warning>,
+    /// When the last measured request was sent.
+    pub(crate) last_sent_s: f64,
 }
 
 /// Which rows the statistics are over, and from which moment latencies count.
@@ -94,7 +96,18 @@ pub(crate) fn analyze(run: &Run, window: Option<Window>, options: &Options) -> C
         completed.iter().filter_map(|&row| from_sent.ttft(row)).map(|ns| ns as f64 / 1e6).collect();
     let warnings = doubts::warnings(&findings, &streams);
     let ttft_from_sent_ms = stats::order::mean(&ttft);
-    ClientPart { findings, latencies, longest_gaps, streams, in_flight, ttft_from_sent_ms, warnings }
+    let last_sent = view.measured.last().and_then(|&row| run.requests[row].sent);
+    let last_sent_s = window.at(last_sent.unwrap_or(window.to));
+    ClientPart {
+        findings,
+        latencies,
+        longest_gaps,
+        streams,
+        in_flight,
+        ttft_from_sent_ms,
+        warnings,
+        last_sent_s,
+    }
 }
 
 /// Tokens of the run / wall clock of the run.

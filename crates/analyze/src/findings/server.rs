@@ -232,11 +232,11 @@ pub struct TtftParts {
     /// Requests in the server's histograms over the window.
     #[serde(default)]
     pub n: Option<u64>,
-    /// Mean queue part of the requests of the first wave and of the rest cannot be told apart by histograms;
-    /// these are the client's TTFT means of both, in milliseconds.
+    /// The client's mean TTFT of the first wave of a closed loop: histograms cannot tell a burst start from the
+    /// rest, these two means can.
     #[serde(default)]
     pub start_ttft_mean: Option<f64>,
-    /// See `start_ttft_mean`.
+    /// The client's mean TTFT of all later requests.
     #[serde(default)]
     pub steady_ttft_mean: Option<f64>,
 }

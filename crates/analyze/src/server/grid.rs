@@ -94,6 +94,32 @@ impl Grid {
             .map(|index| (index, index + 1, self.time[index + 1].since(self.time[index]).secs()))
     }
 
+    /// The busy part in even bins, at most `points` of them and none narrower than the interval: means of the
+    /// scrapes of each bin, an empty bin holding the value before. With the width in seconds.
+    pub(crate) fn even(&self, values: &[Option<f64>], points: usize) -> Option<(Vec<f64>, f64)> {
+        let (first, last) = self.busy?;
+        let span = self.time[last].since(self.time[first]).secs();
+        let width = (span / points as f64).max(self.interval.secs());
+        if span <= 0.0 || width <= 0.0 {
+            return None;
+        }
+        let bins = (span / width).ceil() as usize;
+        let mut sums = vec![(0.0, 0_u32); bins];
+        for (index, value) in self.while_busy(values) {
+            let bin = (self.time[index].since(self.time[first]).secs() / width) as usize;
+            let sum = &mut sums[bin.min(bins - 1)];
+            *sum = (sum.0 + value, sum.1 + 1);
+        }
+        let mut held = sums.iter().find(|sum| sum.1 > 0).map(|sum| sum.0 / f64::from(sum.1))?;
+        let even = sums.into_iter().map(|(sum, n)| {
+            if n > 0 {
+                held = sum / f64::from(n);
+            }
+            held
+        });
+        Some((even.collect(), width))
+    }
+
     pub(crate) fn kv_summary(&self) -> KvUsage {
         let known: Vec<f64> = self.while_busy(&self.kv_usage).map(|(_, value)| value).collect();
         let above = |limit: f64| {

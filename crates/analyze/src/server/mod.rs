@@ -1,11 +1,14 @@
 //! What the server said of itself: gauges, counters and histograms, brought together over replicas.
 
 mod checks;
+mod control_loop;
 mod counters;
+mod doubts;
 pub(crate) mod grid;
 mod littles_law;
 mod preemptions;
 pub(crate) mod replica;
+mod segments;
 mod ttft;
 
 use crate::client::ClientPart;
@@ -13,7 +16,7 @@ use crate::figures::Staircase;
 use crate::findings::ServerFindings;
 use crate::window::Window;
 use grid::Grid;
-use precipice_record::Run;
+use precipice_record::{Run, Warning};
 use replica::Replica;
 
 /// The server's findings, and what the rest of the analysis needs of the server.
@@ -23,6 +26,7 @@ pub(crate) struct ServerPart {
     pub(crate) staircase: Staircase,
     pub(crate) grid: Grid,
     pub(crate) replicas: Vec<Replica>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// Derives the server's part. `pool_tokens` is the KV pool of one replica.
@@ -59,6 +63,10 @@ pub(crate) fn analyze(
         slope_per_s: fit.map(|fit| fit.slope),
         r2: fit.map(|fit| fit.r2),
     };
+    findings.control_loop = control_loop::describe(&grid, &preemptions.events);
+    findings.segments =
+        segments::find(&grid, &preemptions.events, &findings.control_loop, window, client.last_sent_s);
     findings.preemptions = preemptions;
-    ServerPart { findings, staircase, grid, replicas }
+    let warnings = doubts::warnings(&findings);
+    ServerPart { findings, staircase, grid, replicas, warnings }
 }

@@ -3,9 +3,10 @@
 use super::counters;
 use super::replica::Replica;
 use crate::findings::TtftParts;
+use crate::stats::order::mean;
 use crate::window::Window;
 use precipice_record::dialect::Meaning;
-use precipice_record::{EventKind, Ns, Run};
+use precipice_record::{EventKind, Ns, Phase, Run};
 use std::collections::BTreeMap;
 
 /// Queue and prefill by the server, the rest by subtraction from the client's mean TTFT `total`.
@@ -28,8 +29,18 @@ pub(crate) fn parts(run: &Run, replicas: &[Replica], window: Window, total: Opti
         prefill_share: share(prefill),
         other_share: share(other),
         n,
-        ..TtftParts::default()
+        start_ttft_mean: client_mean(run, true),
+        steady_ttft_mean: client_mean(run, false),
     }
+}
+
+/// The client's mean TTFT from sending, over the completed requests of the first wave or over all others.
+fn client_mean(run: &Run, first_wave: bool) -> Option<f64> {
+    let rows = run.requests.iter().filter(|row| row.measured() && row.completed());
+    let of_part = rows.filter(|row| (row.phase == Phase::Start) == first_wave);
+    let waits: Vec<f64> =
+        of_part.filter_map(|row| Some(row.first_token?.since(row.sent?).millis())).collect();
+    mean(&waits)
 }
 
 /// From the events of a simulated engine: queued to first admission, admission to first token.
@@ -51,6 +62,6 @@ fn from_events(run: &Run, window: Window) -> (Option<f64>, Option<f64>, Option<u
             _ => {}
         }
     }
-    let mean = |sum: f64| (n > 0).then(|| sum / n as f64);
-    (mean(queue), mean(prefill), (n > 0).then_some(n))
+    let each = |sum: f64| (n > 0).then(|| sum / n as f64);
+    (each(queue), each(prefill), (n > 0).then_some(n))
 }

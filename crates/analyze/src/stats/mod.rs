@@ -4,6 +4,7 @@
 //! are too narrow. Per-token samples are therefore resampled by request ([`cluster`]), series over time by blocks
 //! ([`series`]).
 
+pub mod changes;
 pub mod cluster;
 pub mod interval;
 pub mod line;
