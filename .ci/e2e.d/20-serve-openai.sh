@@ -10,7 +10,7 @@ trap '[ -n "$server" ] && kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -c 'import openai' 2>/dev/null; then
   python3 -m venv "$venv" && timeout 300 "$venv/bin/pip" install -q openai || {
     echo "SKIP 20-serve-openai: the package openai cannot be installed (is the registry reachable?)"
-    exit 0
+    exit 77
   }
 fi
 "$PRECIPICE" serve --port 0 --time-scale 20 --exit-after 120s >"$work/url" 2>"$work/log" &

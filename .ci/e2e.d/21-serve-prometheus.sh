@@ -2,7 +2,7 @@
 # Prometheus itself scrapes `precipice serve`, and promtool finds nothing wrong with the page.
 set -euo pipefail
 : "${PRECIPICE:?path of the binary}"
-command -v prometheus >/dev/null || { echo "SKIP 21-serve-prometheus: no prometheus (Debian package of that name)"; exit 0; }
+command -v prometheus >/dev/null || { echo "SKIP 21-serve-prometheus: no prometheus (Debian package of that name)"; exit 77; }
 work=$(mktemp -d)
 server= scraper=
 trap 'for p in $scraper $server; do kill "$p" 2>/dev/null || true; done; wait 2>/dev/null; rm -rf "$work"' EXIT
