@@ -70,7 +70,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<
     let table: toml::Table =
         text.parse().map_err(|error| usage(format!("--config {}: {error}", path.display())))?;
     let names = subcommand_path(&command, &args);
-    let file = flags_of(&command, &names, &table).map_err(|error| usage(format!("--config {}: {error}", path.display())))?;
+    let file = flags_of(&command, &names, &table)
+        .map_err(|error| usage(format!("--config {}: {error}", path.display())))?;
     // Flags of the file that the command line does not give are put behind the subcommand, before the rest.
     let mut merged = args.clone();
     let place = insertion_point(&args, &names);
@@ -115,7 +116,11 @@ pub(crate) fn command_line(args: impl IntoIterator<Item = String>) -> String {
             None => word,
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-        if word.is_empty() || !word.chars().all(plain) { format!("'{}'", word.replace('\'', "'\\''")) } else { word }
+        if word.is_empty() || !word.chars().all(plain) {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        } else {
+            word
+        }
     });
     words.collect::<Vec<_>>().join(" ")
 }
@@ -267,7 +272,9 @@ fn words(name: &str, action: &ArgAction, value: &toml::Value) -> Result<Vec<Stri
     }
     let word = |value: &toml::Value| match value {
         toml::Value::String(text) => Ok(format!("{flag}={text}")),
-        toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Boolean(_) => Ok(format!("{flag}={value}")),
+        toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Boolean(_) => {
+            Ok(format!("{flag}={value}"))
+        }
         other => Err(format!("{name}: a string or a number is due, not {other}")),
     };
     match value {

@@ -20,7 +20,11 @@ pub(crate) fn note(text: &str) {
 
 /// An error for the person at the terminal.
 pub(crate) fn error(text: &str) {
-    note(&if colour(&io::stderr()) { format!("\x1b[1;31merror:\x1b[0m {text}") } else { format!("error: {text}") });
+    note(&if colour(&io::stderr()) {
+        format!("\x1b[1;31merror:\x1b[0m {text}")
+    } else {
+        format!("error: {text}")
+    });
 }
 
 /// A stream takes colours: it is a terminal and `NO_COLOR` is not set.

@@ -20,13 +20,19 @@ impl LoadBar {
             None => ProgressBar::new_spinner(),
         };
         let visible = !quiet && std::io::stderr().is_terminal();
-        bar.set_draw_target(if visible { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() });
+        bar.set_draw_target(if visible {
+            ProgressDrawTarget::stderr_with_hz(4)
+        } else {
+            ProgressDrawTarget::hidden()
+        });
         let template = if total.is_some() {
             "{bar:24.cyan/dim} {pos}/{len} done  {msg}  {elapsed} (left {eta})"
         } else {
             "{spinner} {pos} done  {msg}  {elapsed}"
         };
-        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
         bar.enable_steady_tick(Duration::from_millis(250));
         Self { bar, last: None }
     }
@@ -89,7 +95,11 @@ impl Spinner {
     pub(crate) fn new(what: &'static str, quiet: bool) -> Self {
         let bar = ProgressBar::new_spinner().with_message(what);
         let visible = !quiet && std::io::stderr().is_terminal();
-        bar.set_draw_target(if visible { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() });
+        bar.set_draw_target(if visible {
+            ProgressDrawTarget::stderr_with_hz(4)
+        } else {
+            ProgressDrawTarget::hidden()
+        });
         bar.set_style(
             ProgressStyle::with_template("{spinner} {msg} {elapsed}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner()),

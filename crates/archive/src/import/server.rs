@@ -12,7 +12,6 @@ use std::path::Path;
 /// What a log calls the shape of a model.
 const COMPONENT: &str = "Instantiated ComponentMetrics [";
 
-
 /// Takes what the start-up lines of a server's log say into `facts`.
 ///
 /// # Errors

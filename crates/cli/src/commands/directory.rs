@@ -17,7 +17,7 @@ pub(crate) fn manifest(
     load: LoadFacts,
     server: ServerFacts,
     settings: &[Setting],
-    spec: Value,
+    spec: &Value,
 ) -> Manifest {
     let settings: Map<String, Value> = settings
         .iter()
@@ -44,14 +44,17 @@ pub(crate) fn open(output: &OutputArgs, manifest: &Manifest) -> Result<RunWriter
     RunWriter::create(&dir, manifest).map_err(usage)
 }
 
-/// `runs/DATE-TIME`, counted up when two runs start in the same second.
+/// `runs/DATE-TIME`, with a count when two runs start in the same second.
 fn default_directory() -> PathBuf {
     let name = jiff::ZonedDateTime::now().strftime("%Y%m%d-%H%M%S").to_string();
     let base = PathBuf::from("runs");
-    std::iter::once(base.join(&name))
-        .chain((2..).map(|count| base.join(format!("{name}-{count}"))))
-        .find(|path| !path.exists())
-        .expect("an endless count has a name that is free")
+    let mut path = base.join(&name);
+    let mut count = 2_u32;
+    while path.exists() {
+        path = base.join(format!("{name}-{count}"));
+        count += 1;
+    }
+    path
 }
 
 /// What makes the prompts of one run differ from those of every other. The standard library seeds its hashers

@@ -25,7 +25,7 @@ fn import_vllm_bench(args: &VllmBenchArgs) -> Result<Outcome> {
         model_config: None,
     };
     let mut run = vllm_bench(&files).map_err(usage)?;
-    run.manifest.tool_version = env!("CARGO_PKG_VERSION").to_owned();
+    env!("CARGO_PKG_VERSION").clone_into(&mut run.manifest.tool_version);
     if let Some(model) = model {
         run.manifest.server.model_config = Some(model.config);
     }

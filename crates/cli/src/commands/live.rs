@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Out
     load.endpoint = Some(target.endpoint.path().to_owned());
     load.ignore_eos = Some(!args.target.allow_eos);
     let spec = serde_json::to_value(plan.spec())?;
-    let mut manifest = directory::manifest(Source::Live, load, found.server.clone(), settings, spec);
+    let mut manifest = directory::manifest(Source::Live, load, found.server.clone(), settings, &spec);
     manifest.warnings.extend(found.warnings.iter().cloned());
     let mut writer = directory::open(&args.output, &manifest)?;
 
@@ -46,7 +46,9 @@ pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Out
     driven?;
     let (_, outcome) = present::present(&dir, &args.output)?;
     if args.client.strict && bottleneck {
-        printer::note("--strict: this result is not to be believed; the reason stands at the top of the summary");
+        printer::note(
+            "--strict: this result is not to be believed; the reason stands at the top of the summary",
+        );
         return Ok(Outcome::PromiseBroken);
     }
     Ok(outcome)

@@ -79,7 +79,8 @@ fn faults(args: &FaultArgs) -> Result<Faults> {
 }
 
 fn stalls(text: &str) -> Result<Stalls> {
-    let wrong = |problem: &str| usage(format!("--fault-stall {text}: {problem}; write TIME/EVERY, as in 2s/60s"));
+    let wrong =
+        |problem: &str| usage(format!("--fault-stall {text}: {problem}; write TIME/EVERY, as in 2s/60s"));
     let (lasts, every) = text.split_once('/').ok_or_else(|| wrong("no '/'"))?;
     let time = |text: &str| units::time(text).map_err(|problem| wrong(&problem));
     let stalls = Stalls { lasts: time(lasts)?, every: time(every)? };
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn a_stall_is_a_time_and_a_period() {
         let read = stalls("2s/60s").unwrap();
-        assert_eq!((read.lasts, read.every), (Duration::from_secs(2), Duration::from_secs(60)));
+        assert_eq!((read.lasts, read.every), (Duration::from_secs(2), Duration::from_mins(1)));
         for wrong in ["2s", "2s/", "x/60s", "2s/0s"] {
             assert!(stalls(wrong).is_err(), "{wrong}");
         }

@@ -71,15 +71,16 @@ fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
     let mut load = resolve::load::facts(&plan);
     load.ignore_eos = Some(true);
     let spec = serde_json::to_value(plan.spec())?;
-    let mut manifest = directory::manifest(Source::Simulated, load, server.facts(), settings, spec);
+    let mut manifest = directory::manifest(Source::Simulated, load, server.facts(), settings, &spec);
     let mut writer = directory::open(asked.output, &manifest)?;
     let spinner = Spinner::new("simulating", asked.output.quiet);
     let setup = setup(&server, asked);
     let mut cost = server.cost;
-    let summary = virtual_time::simulate(&setup, &plan, &mut cost, &mut writer).map_err(|error| match error {
-        SimulationError::Config(_) => usage(&error),
-        SimulationError::Cost { .. } => usage(format!("--profile: {error}")),
-    })?;
+    let summary =
+        virtual_time::simulate(&setup, &plan, &mut cost, &mut writer).map_err(|error| match error {
+            SimulationError::Config(_) => usage(&error),
+            SimulationError::Cost { .. } => usage(format!("--profile: {error}")),
+        })?;
     spinner.finish();
     manifest.state = RunState::Complete;
     manifest.window = summary.window;

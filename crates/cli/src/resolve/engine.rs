@@ -4,9 +4,9 @@ use super::model::{self, Model};
 use crate::args::engine::{EngineArgs, Policy};
 use crate::outcome::usage;
 use anyhow::Result;
-use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, PoolEstimate, PoolSettings};
 use precipice_engine::cost::{GraphSizes, PhysicalCost, Profile, ProfileCost};
+use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
 use precipice_record::{KvPoolFacts, ServerFacts, Warning};
 use precipice_workload::Facts;
 use std::collections::BTreeMap;
@@ -59,7 +59,11 @@ impl Cost {
 }
 
 /// Resolves the engine flags. `load` bounds the longest sequence where the flags do not.
-pub(crate) fn server(args: &EngineArgs, model_flag: Option<&str>, load: Option<&Facts>) -> Result<SimulatedServer> {
+pub(crate) fn server(
+    args: &EngineArgs,
+    model_flag: Option<&str>,
+    load: Option<&Facts>,
+) -> Result<SimulatedServer> {
     let model = model::model("--model", model_flag.unwrap_or(report_server::MODEL))?;
     let gpu = gpu(args)?;
     let kv_dtype: KvDtype = args.kv_cache_dtype.parse().map_err(usage)?;
@@ -136,7 +140,9 @@ impl SimulatedServer {
                 num_gpu_blocks: Some(u64::from(config.num_gpu_blocks)),
                 block_size: Some(config.block_size),
                 tokens: Some(config.kv_cache_size_tokens()),
-                bytes: Some(u64::from(config.num_gpu_blocks) * u64::from(config.block_size) * bytes_per_token),
+                bytes: Some(
+                    u64::from(config.num_gpu_blocks) * u64::from(config.block_size) * bytes_per_token,
+                ),
                 max_concurrency: Some(config.max_concurrency()),
                 bytes_per_token: Some(bytes_per_token),
                 cache_dtype: Some(self.deployment.kv_dtype.to_string()),
@@ -159,16 +165,17 @@ fn gpu(args: &EngineArgs) -> Result<Gpu> {
         (Some(memory), Some(bandwidth), Some(tflops)) if args.gpu.is_none() => {
             Gpu::described(memory as f64, bandwidth * 1e12, tflops * 1e12).map_err(usage)
         }
-        (Some(_), Some(_), Some(_)) => {
-            Err(usage("--gpu names a GPU of the catalog and --gpu-memory describes another: give one of them"))
-        }
+        (Some(_), Some(_), Some(_)) => Err(usage(
+            "--gpu names a GPU of the catalog and --gpu-memory describes another: give one of them",
+        )),
         _ => Err(usage("a GPU is described by --gpu-memory, --gpu-bandwidth and --gpu-tflops together")),
     }
 }
 
 /// Nothing was said about the hardware or the pool: the report's server is meant.
 fn is_report_server(args: &EngineArgs, model: &Model) -> bool {
-    let same_model = model::model("--model", report_server::MODEL).is_ok_and(|known| known.name == model.name);
+    let same_model =
+        model::model("--model", report_server::MODEL).is_ok_and(|known| known.name == model.name);
     same_model
         && args.tensor_parallel_size == 1
         && args.gpu.is_none()

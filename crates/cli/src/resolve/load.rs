@@ -26,15 +26,14 @@ pub(crate) fn workload(args: &LoadArgs, salt: &str) -> Result<Plan> {
         _ => None,
     });
     let synthetic = data.is_none();
-    let lengths = |given: &Option<Lengths>, default| {
-        given.clone().or_else(|| synthetic.then_some(Lengths::Fixed(default)))
-    };
+    let lengths =
+        |given: Option<Lengths>, default| given.or_else(|| synthetic.then_some(Lengths::Fixed(default)));
     let spec = Spec {
         load,
         requests,
         duration: args.duration,
-        input_tokens: lengths(&args.input_tokens, REPORT.1),
-        output_tokens: lengths(&args.output_tokens, REPORT.2),
+        input_tokens: lengths(args.input_tokens, REPORT.1),
+        output_tokens: lengths(args.output_tokens, REPORT.2),
         prefix: args.prefix_tokens.map(|tokens| SharedPrefix {
             groups: args.prefix_groups,
             tokens,
@@ -87,10 +86,15 @@ fn contradictions(args: &LoadArgs) -> Result<()> {
         ));
     }
     if args.concurrency.is_some() && args.max_in_flight.is_some() {
-        return Err(usage("--max-in-flight caps an open loop; in a closed loop --concurrency is the cap already"));
+        return Err(usage(
+            "--max-in-flight caps an open loop; in a closed loop --concurrency is the cap already",
+        ));
     }
     if args.burstiness.is_some() && args.arrivals != Gaps::Poisson {
-        return Err(usage(format!("--burstiness and --arrivals {} contradict: give one of them", args.arrivals)));
+        return Err(usage(format!(
+            "--burstiness and --arrivals {} contradict: give one of them",
+            args.arrivals
+        )));
     }
     let open = args.rate.is_some() || args.data.is_some();
     if !open && (args.burstiness.is_some() || args.arrivals != Gaps::Poisson) {
@@ -103,7 +107,9 @@ fn contradictions(args: &LoadArgs) -> Result<()> {
         return Err(usage("--stagger spreads the clients of a closed loop; with --rate there are none"));
     }
     if args.trace_speed.is_some() && (args.rate.is_some() || args.concurrency.is_some()) {
-        return Err(usage("--trace-speed replays the times of --data; drop --rate and --concurrency, which ignore them"));
+        return Err(usage(
+            "--trace-speed replays the times of --data; drop --rate and --concurrency, which ignore them",
+        ));
     }
     Ok(())
 }
@@ -115,10 +121,9 @@ fn load(args: &LoadArgs, data: Option<&Dataset>) -> Load {
         (None, None, Some(data)) if data.has_times() => {
             Load::Trace { speed: args.trace_speed.unwrap_or(1.0), cap: args.max_in_flight }
         }
-        (None, concurrency, _) => Load::Closed {
-            concurrency: concurrency.unwrap_or(REPORT.0),
-            stagger: args.stagger,
-        },
+        (None, concurrency, _) => {
+            Load::Closed { concurrency: concurrency.unwrap_or(REPORT.0), stagger: args.stagger }
+        }
     }
 }
 
@@ -128,7 +133,8 @@ fn dataset(path: &Path, args: &LoadArgs) -> Result<Dataset> {
     let file = File::open(path).map_err(|error| named(error.to_string()))?;
     let mut reader = BufReader::new(file);
     let gzip = reader.fill_buf().map_err(|error| named(error.to_string()))?.starts_with(&[0x1f, 0x8b]);
-    let options = ReadOptions { block_tokens: args.trace_block_tokens, timestamp_unit_s: args.trace_time_unit };
+    let options =
+        ReadOptions { block_tokens: args.trace_block_tokens, timestamp_unit_s: args.trace_time_unit };
     let read = if gzip {
         Dataset::read(BufReader::new(MultiGzDecoder::new(reader)), &options)
     } else {

@@ -24,7 +24,11 @@ pub(crate) fn model(flag: &str, text: &str) -> Result<Model> {
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
     if !file.is_file() {
         let known = catalog::known_model(text).map_err(|error| usage(format!("{flag} {text}: {error}")))?;
-        return Ok(Model { name: known.name.clone(), shape: shape(flag, text, &known.config)?, config: known.config });
+        return Ok(Model {
+            name: known.name.clone(),
+            shape: shape(flag, text, &known.config)?,
+            config: known.config,
+        });
     }
     let bytes = std::fs::read(&file).map_err(|error| usage(format!("{flag} {}: {error}", file.display())))?;
     let config: Value = serde_json::from_slice(&bytes)

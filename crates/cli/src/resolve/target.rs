@@ -4,7 +4,9 @@ use crate::args::target::{ClientArgs, Endpoint, Prompts, SamplerArgs, TargetArgs
 use crate::outcome::usage;
 use anyhow::Result;
 use precipice_drive::preflight::{PromptChoice, Wants};
-use precipice_drive::{Load, MetricsSource, Retries, Schedule, Secret, Stop, Target, TargetOptions, Timeouts};
+use precipice_drive::{
+    Load, MetricsSource, Retries, Schedule, Secret, Stop, Target, TargetOptions, Timeouts,
+};
 use precipice_workload::{Facts, Load as PlannedLoad, Plan, Seconds};
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -51,7 +53,9 @@ pub(crate) fn wants(
         metrics: sampler
             .metrics_url
             .iter()
-            .map(|url| MetricsSource::new(url, options).map_err(|error| usage(metrics_flag(&error.to_string()))))
+            .map(|url| {
+                MetricsSource::new(url, options).map_err(|error| usage(metrics_flag(&error.to_string())))
+            })
             .collect::<Result<_>>()?,
         no_metrics: sampler.no_metrics,
     })
@@ -61,10 +65,9 @@ pub(crate) fn wants(
 pub(crate) fn load(plan: &Plan, client: &ClientArgs) -> Load {
     let duration = |seconds: Seconds| Duration::from_nanos(seconds.nanos());
     let schedule = match plan.spec().load {
-        PlannedLoad::Closed { concurrency, stagger } => Schedule::Closed {
-            clients: concurrency,
-            stagger: stagger.map_or(Duration::ZERO, duration),
-        },
+        PlannedLoad::Closed { concurrency, stagger } => {
+            Schedule::Closed { clients: concurrency, stagger: stagger.map_or(Duration::ZERO, duration) }
+        }
         PlannedLoad::Open { cap: Some(cap), .. } | PlannedLoad::Trace { cap: Some(cap), .. } => {
             Schedule::OpenCapped { cap }
         }
@@ -86,7 +89,9 @@ pub(crate) fn load(plan: &Plan, client: &ClientArgs) -> Load {
 
 fn split(header: &str) -> Result<(String, String)> {
     match header.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
         _ => Err(usage(format!("--header '{header}': write it as 'Name: value'"))),
     }
 }

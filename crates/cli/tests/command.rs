@@ -1,0 +1,246 @@
+//! The program as a person runs it: exit codes, what goes to stdout, what is left on disk.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn precipice(args: &[&str], dir: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_precipice"))
+        .args(args)
+        .current_dir(dir)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the binary was built for this test")
+}
+
+fn findings(args: &[&str], dir: &Path) -> Value {
+    let output = precipice(args, dir);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("--json prints JSON alone on stdout")
+}
+
+/// Asserts exit code 2 and a message on stderr that holds every word.
+fn refused(args: &[&str], words: &[&str]) {
+    let dir = TempDir::new().unwrap();
+    let output = precipice(args, dir.path());
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    for word in words {
+        assert!(message.contains(word), "{args:?}: '{word}' is missing from: {message}");
+    }
+}
+
+fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
+}
+
+fn near(value: &Value, expected: f64, share: f64) {
+    let value = value.as_f64().unwrap();
+    assert!((value - expected).abs() <= expected * share, "{value} is not within {share} of {expected}");
+}
+
+#[test]
+fn the_reports_second_round_comes_out_with_prefix_caching_off() {
+    let dir = TempDir::new().unwrap();
+    let found = findings(
+        &["simulate", "--no-enable-prefix-caching", "--json", "--no-report", "-o", "run"],
+        dir.path(),
+    );
+    assert_eq!(found["schema"], "precipice.findings/1");
+    assert_eq!(found["source"], "simulated");
+    assert_eq!(found["server"]["preemptions"]["count"], 38);
+    assert_eq!(found["client"]["requests"]["completed"], 128);
+    assert_eq!(found["capacity"]["kv_cache_tokens"], 120_064);
+    near(&found["capacity"]["oversubscription"], 4.37, 0.005);
+    near(&found["client"]["output_throughput"], 532.4, 0.03);
+    near(&found["client"]["ttft_ms"]["p50"], 169_000.0, 0.08);
+    near(&found["client"]["itl_ms"]["p50"], 23.39, 0.06);
+    near(&found["server"]["running"]["mean"], 15.65, 0.03);
+    for file in ["run.json", "requests.parquet", "chunks.parquet", "steps.parquet", "events.parquet"] {
+        assert!(dir.path().join("run").join(file).is_file(), "{file}");
+    }
+    assert!(!dir.path().join("run/report.html").exists());
+}
+
+#[test]
+fn the_first_round_too() {
+    let dir = TempDir::new().unwrap();
+    let args = ["simulate", "--no-enable-prefix-caching", "--num-gpu-blocks-override", "5429"];
+    let found = findings(&[&args[..], &["--json", "--no-report", "-o", "run"]].concat(), dir.path());
+    assert_eq!(found["server"]["preemptions"]["count"], 37);
+    near(&found["client"]["output_throughput"], 438.8, 0.03);
+    near(&found["server"]["running"]["mean"], 11.17, 0.03);
+}
+
+#[test]
+fn the_h200_settings_make_the_h200_schedule() {
+    let dir = TempDir::new().unwrap();
+    let args = ["simulate", "--gpu", "H200", "--model", "Qwen2.5-7B", "--max-num-seqs", "128"];
+    let more = ["--max-num-batched-tokens", "2048", "--max-model-len", "8192"];
+    let pool = ["--kv-cache-memory-bytes", "6884950016", "--json", "--no-report", "-o", "run"];
+    let found = findings(&[&args[..], &more, &pool].concat(), dir.path());
+    assert_eq!(found["server"]["preemptions"]["count"], 36);
+    assert_eq!(found["capacity"]["kv_cache_tokens"], 120_064);
+    near(&found["client"]["output_throughput"], 1994.5, 0.12);
+}
+
+#[test]
+fn a_healthy_load_preempts_nobody() {
+    let dir = TempDir::new().unwrap();
+    let args = ["simulate", "--input-tokens", "1k", "--output-tokens", "256", "-c", "64", "-n", "128"];
+    let found = findings(&[&args[..], &["--json", "--no-report", "-o", "run"]].concat(), dir.path());
+    assert_eq!(found["server"]["preemptions"]["count"], 0);
+}
+
+#[test]
+fn the_same_flags_give_the_same_findings() {
+    let dir = TempDir::new().unwrap();
+    let args =
+        ["simulate", "-c", "8", "-n", "24", "--input-tokens", "uniform:100-400", "--output-tokens", "50"];
+    let once = findings(&[&args[..], &["--json", "--no-report", "-o", "a"]].concat(), dir.path());
+    let again = findings(&[&args[..], &["--json", "--no-report", "-o", "b"]].concat(), dir.path());
+    assert_eq!(once, again);
+}
+
+#[test]
+fn run_without_a_url_simulates_and_leaves_a_report() {
+    let dir = TempDir::new().unwrap();
+    let output = precipice(&["run", "-c", "4", "-n", "8", "-o", "run"], dir.path());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary = String::from_utf8(output.stdout).unwrap();
+    assert!(summary.contains("SIMULATED"), "{summary}");
+    assert!(summary.lines().count() <= 40, "{summary}");
+    let page = std::fs::read_to_string(dir.path().join("run/report.html")).unwrap();
+    assert!(page.contains("<!doctype html>") || page.contains("<!DOCTYPE html>"));
+}
+
+#[test]
+fn the_h200_run_is_imported_and_analysed_to_its_golden_figures() {
+    let dir = TempDir::new().unwrap();
+    let server = fixture("vllm-h200-0.26.0/kv6.41-seqs128");
+    let run = server.join("overload-6144x2048-c64-a");
+    let path = |dir: &Path, file: &str| dir.join(file).to_str().unwrap().to_owned();
+    let output = precipice(
+        &[
+            "import",
+            "vllm-bench",
+            &path(&run, "bench.json.gz"),
+            "--metrics",
+            &path(&run, "metrics.txt.gz"),
+            "--server-log",
+            &path(&server, "server.log.gz"),
+            "--iterations",
+            &path(&server, "iterations.csv.gz"),
+            "-o",
+            "run",
+        ],
+        dir.path(),
+    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found = findings(&["analyze", "run", "--json"], dir.path());
+    assert_eq!(found["source"], "imported");
+    assert_eq!(found["server"]["preemptions"]["count"], 36);
+    near(&found["client"]["output_throughput"], 1994.5, 1e-4);
+    near(&found["client"]["ttft_ms"]["p50"], 44_207.0, 1e-4);
+    near(&found["client"]["itl_ms"]["p50"], 6.75, 1e-3);
+    near(&found["client"]["itl_ms"]["p99"], 51.5, 1e-3);
+    near(&found["client"]["itl_ms"]["p99.99"], 984.0, 1e-3);
+    near(&found["client"]["itl_ms"]["max"], 13_780.0, 1e-3);
+    near(&found["server"]["running"]["mean"], 15.73, 1e-3);
+    assert_eq!(found["server"]["running"]["peak"], 19.0);
+    assert_eq!(found["server"]["waiting"]["peak"], 59.0);
+    near(&found["server"]["kv_usage"]["median"], 0.961, 1e-3);
+    near(&found["server"]["ttft_parts_ms"]["queue"], 35_600.0, 1e-3);
+    near(&found["server"]["ttft_parts_ms"]["prefill"], 250.0, 0.01);
+    assert_eq!(found["capacity"]["kv_cache_tokens"], 120_064);
+    near(&found["capacity"]["max_concurrency"], 14.66, 1e-3);
+}
+
+#[test]
+fn bad_input_is_refused_with_the_flag_that_mends_it() {
+    refused(&["simulate", "--rate", "2", "--concurrency", "4"], &["--rate", "--concurrency", "contradict"]);
+    refused(&["simulate", "--concurrency", "0"], &["--concurrency", "at least 1"]);
+    refused(&["simulate", "--requests", "-3"], &["-3"]);
+    refused(&["simulate", "--gpu", "Voodoo2"], &["Voodoo2", "RTX 4090", "--gpu-memory"]);
+    refused(&["simulate", "--model", "no-such-model"], &["no-such-model", "config.json"]);
+    refused(&["simulate", "--num-gpu-blocks-override", "8"], &["--max-model-len"]);
+    refused(&["simulate", "--max-num-batched-tokens", "8"], &["--max-num-batched-tokens", "--max-num-seqs"]);
+    refused(&["run", "--url", "ftp://127.0.0.1"], &["--url", "http"]);
+    refused(&["run", "--url", "http://127.0.0.1:1"], &["--url"]);
+    refused(&["analyze", "."], &["run.json"]);
+    refused(&["import", "vllm-bench", "nothing.json", "-o", "x"], &["nothing.json"]);
+}
+
+#[test]
+fn a_directory_in_use_is_refused_before_anything_runs() {
+    let dir = TempDir::new().unwrap();
+    std::fs::create_dir(dir.path().join("run")).unwrap();
+    std::fs::write(dir.path().join("run/notes.txt"), "mine").unwrap();
+    let output = precipice(&["simulate", "-c", "1", "-n", "1", "-o", "run"], dir.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--out"));
+    assert_eq!(std::fs::read_dir(dir.path().join("run")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_configuration_file_holds_any_flag_and_the_command_line_wins() {
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("c.toml"), "concurrency = 3\nseed = 7\n[simulate]\nrequests = 9\n")
+        .unwrap();
+    let args = ["simulate", "--config", "c.toml", "--seed", "8", "--print-config"];
+    let output = precipice(&args, dir.path());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = |name: &str| {
+        text.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap_or_default().to_owned()
+    };
+    assert!(line("concurrency").contains("= 3") && line("concurrency").ends_with("# config file"), "{text}");
+    assert!(line("requests").contains("= 9") && line("requests").ends_with("# config file"), "{text}");
+    assert!(line("seed").contains("= 8") && line("seed").ends_with("# command line"), "{text}");
+    assert!(line("block-size").ends_with("# default"), "{text}");
+    std::fs::write(dir.path().join("bad.toml"), "concurency = 3\n").unwrap();
+    refused_in(&["simulate", "--config", "bad.toml"], dir.path(), "concurency");
+}
+
+fn refused_in(args: &[&str], dir: &Path, word: &str) {
+    let output = precipice(args, dir);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(word));
+}
+
+#[test]
+fn verify_says_identical_and_exits_3_on_a_difference() {
+    let dir = TempDir::new().unwrap();
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/data");
+    let trace = find(&traces, "000-decode-pressure-sync.jsonl.gz");
+    let output = precipice(&["engine", "verify", trace.to_str().unwrap()], dir.path());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("steps, identical"));
+    let mut text = String::new();
+    let file = std::fs::File::open(&trace).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::MultiGzDecoder::new(file), &mut text).unwrap();
+    let changed = text.replacen("\"free\":", "\"free\":1", 1);
+    assert_ne!(text, changed);
+    std::fs::write(dir.path().join("changed.jsonl"), changed).unwrap();
+    let output = precipice(&["engine", "verify", "changed.jsonl"], dir.path());
+    assert_eq!(output.status.code(), Some(3));
+    std::fs::write(dir.path().join("cut.jsonl"), "{\"case\":\"x\"}\n").unwrap();
+    refused_in(&["engine", "verify", "cut.jsonl"], dir.path(), "line 1");
+}
+
+fn find(dir: &Path, name: &str) -> PathBuf {
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().is_some_and(|file| file == name) {
+                return path;
+            }
+        }
+    }
+    panic!("{name} is not below {}", dir.display())
+}
