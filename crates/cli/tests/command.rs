@@ -167,7 +167,10 @@ fn bad_input_is_refused_with_the_flag_that_mends_it() {
     refused(&["simulate", "--gpu", "Voodoo2"], &["Voodoo2", "RTX 4090", "--gpu-memory"]);
     refused(&["simulate", "--model", "no-such-model"], &["no-such-model", "config.json"]);
     refused(&["simulate", "--num-gpu-blocks-override", "8"], &["--max-model-len"]);
-    refused(&["simulate", "--max-num-batched-tokens", "8"], &["--max-num-batched-tokens", "--max-num-seqs"]);
+    refused(
+        &["simulate", "--max-num-batched-tokens", "8", "--max-num-seqs", "16"],
+        &["--max-num-batched-tokens", "--max-num-seqs"],
+    );
     refused(&["run", "--url", "ftp://127.0.0.1"], &["--url", "http"]);
     refused(&["run", "--url", "http://127.0.0.1:1"], &["--url"]);
     refused(&["analyze", "."], &["run.json"]);

@@ -12,7 +12,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`target`] | [`Target`]: URL, addresses, TLS, headers, the API key |
-//! | [`preflight`] | what the server is, and whether the plan can work |
+//! | [`preflight`](mod@preflight) | what the server is, and whether the plan can work |
 //! | [`body`] | planned requests as bytes |
 //! | [`load`] | schedule, stop rule, transport, and the loop that joins them |
 //! | [`stream`] | a response body as it comes: which events carried tokens |

@@ -6,7 +6,7 @@
 //! | [`iteration`] | one line an engine step (`--enable-logging-iteration-details`), also as CSV or TSV |
 //! | [`periodic`] | the line of every ten seconds |
 //! | [`python`] | the literals of Python in which flags and configuration are printed |
-//! | [`write`] | the same lines, written by the simulated server |
+//! | [`write`](mod@write) | the same lines, written by the simulated server |
 
 pub mod facts;
 pub mod iteration;
