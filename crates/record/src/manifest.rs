@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn completing_keeps_what_is_known_and_takes_what_is_not() {
-        let kv = |tokens, block_size| Some(KvPoolFacts { tokens, block_size, ..KvPoolFacts::default() });
+        let kv = |tokens, block_size| Some(KvPoolFacts { block_size, tokens, ..KvPoolFacts::default() });
         let mut mine =
             ServerFacts { version: Some("1".into()), kv: kv(Some(100), None), ..ServerFacts::default() };
         mine.complete(ServerFacts {
