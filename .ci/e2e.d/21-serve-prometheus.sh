@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prometheus itself scrapes `precipice serve`, and promtool finds nothing wrong with the page.
+# Prometheus itself scrapes `precipice serve`, and what it stored is queried back.
 set -euo pipefail
 : "${PRECIPICE:?path of the binary}"
 command -v prometheus >/dev/null || { echo "SKIP 21-serve-prometheus: no prometheus (Debian package of that name)"; exit 77; }

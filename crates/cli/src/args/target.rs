@@ -39,9 +39,6 @@ pub(crate) struct TargetArgs {
     /// Token ids below this are used for prompts [default: found by asking the server]
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) vocabulary: Option<u32>,
-    /// tokenizer.json that makes text prompts of exact length (a build with the feature 'tokenizers')
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tokenizer: Option<PathBuf>,
 }
 
 /// The sampler of `/metrics`.
