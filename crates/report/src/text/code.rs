@@ -20,6 +20,7 @@ const FAILURES: [(&str, &str, &str); 22] = [
     ("refused", "nobody listens there", "连接被拒绝"),
     ("connect_timeout", "no connection in time", "连接超时"),
     ("tls", "the TLS handshake failed", "TLS 握手失败"),
+    ("local", "this machine ran out of ports or open files", "本机端口或文件描述符耗尽"),
     ("reset", "the connection was reset", "连接被重置"),
     ("closed_before_response", "closed before any byte of the response", "未返回任何字节就被关闭"),
     ("first_token_timeout", "no first token in time", "首个 token 超时"),
