@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const VOID: [&str; 4] = ["client_bottleneck", "late_sends", "other_traffic", "counter_reset"];
 
 /// Failure kinds: code, English, Chinese.
-const FAILURES: [(&str, &str, &str); 22] = [
+const FAILURES: [(&str, &str, &str); 23] = [
     ("dns", "the host name did not resolve", "域名解析失败"),
     ("refused", "nobody listens there", "连接被拒绝"),
     ("connect_timeout", "no connection in time", "连接超时"),
