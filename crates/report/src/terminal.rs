@@ -140,6 +140,8 @@ fn lines(view: &View<'_>) -> Vec<(Text, String)> {
     }
     let preemptions = &server.preemptions;
     if let Some(n) = preemptions.count.filter(|n| *n > 0) {
+        // Scrapes wider apart than the cycles see no fall.
+        let seen = preemptions.kv_drop_mean.is_some_and(|drop| drop > 0.0);
         lines.push((
             Text::Preemptions,
             say(
@@ -149,9 +151,9 @@ fn lines(view: &View<'_>) -> Vec<(Text, String)> {
                     ("interval", known(preemptions.mean_interval_s, seconds)),
                     ("first", known(preemptions.first_s, seconds)),
                     ("last", known(preemptions.last_s, seconds)),
-                    ("before", known(preemptions.kv_before_mean, percent_fine)),
-                    ("drop", known(preemptions.kv_drop_mean, percent_fine)),
-                    ("tokens", known(preemptions.released_tokens_mean, |v| decimal(v, 0))),
+                    ("before", known(preemptions.kv_before_mean.filter(|_| seen), percent_fine)),
+                    ("drop", known(preemptions.kv_drop_mean.filter(|_| seen), percent_fine)),
+                    ("tokens", known(preemptions.released_tokens_mean.filter(|_| seen), |v| decimal(v, 0))),
                 ],
             ),
         ));

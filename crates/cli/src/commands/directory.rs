@@ -30,7 +30,7 @@ pub(crate) fn manifest(
         load,
         server,
         plan: json!({
-            "command": config::command_line(std::env::args()),
+            "command_line": config::command_line(std::env::args()),
             "settings": settings,
             "workload": spec,
         }),

@@ -6,8 +6,8 @@ use precipice_engine::catalog::{
 };
 use serde_json::json;
 
-/// Name, KV bytes per token as vLLM computes them (bf16, one GPU), parameters as published: the sum of the elements
-/// of all tensors in the model's safetensors index, without tensors that are stored twice or of another tower.
+/// Name, KV bytes per token as vLLM computes them (bf16, one GPU), parameters: the published
+/// totals as remembered when this was written (no file was downloaded), without tensors that are stored twice or of another tower.
 const KNOWN: [(&str, u64, u64); 37] = [
     ("Qwen2.5-0.5B", 12_288, 494_032_768),
     ("Qwen2.5-1.5B", 28_672, 1_543_714_304),

@@ -124,13 +124,7 @@ pub(crate) fn command(view: &View<'_>) -> String {
     if let Some(Value::String(line)) = view.manifest.plan.get("command_line") {
         return line.clone();
     }
-    let load = &view.manifest.load;
-    let mut pace = vec![];
-    if matches!(load.kind, LoadKind::Closed | LoadKind::OpenCapped) {
-        pace.extend(load.concurrency.map(|n| ("concurrency", n.to_string())));
-    }
-    pace.extend(load.rate_per_s.map(|rate| ("rate", rate.to_string())));
-    command_with(view, pace)
+    command_with(view, pace(view))
 }
 
 /// The same load at a fixed arrival rate.
@@ -138,44 +132,87 @@ pub(crate) fn at_rate(view: &View<'_>, rate: f64) -> String {
     command_with(view, vec![("rate", format!("{rate:.3}"))])
 }
 
-fn command_with(view: &View<'_>, pace: Vec<(&str, String)>) -> String {
-    let manifest = view.manifest;
-    let verb = match manifest.source {
-        Source::Simulated => "simulate",
-        Source::Live | Source::Imported => "run",
+/// The same load on the built-in engine, with the server's settings as far as the manifest tells and these in
+/// their place. `GPU` stands where the GPU is not known.
+pub(crate) fn simulated(view: &View<'_>, settings: &[(&'static str, String)]) -> String {
+    let pool = ["num-gpu-blocks-override", "kv-cache-memory-bytes"];
+    let replaced = |name: &str| {
+        settings.iter().any(|(other, _)| *other == name || (pool.contains(other) && pool.contains(&name)))
     };
-    let mut parts = vec![format!("precipice {verb}")];
-    let mut flag = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            parts.push(format!("--{name} {}", quoted(&value)));
-        }
-    };
-    let server = &manifest.server;
-    if manifest.source != Source::Simulated {
-        flag("url", server.url.clone().or_else(|| Some("URL".to_owned())));
+    let server = &view.manifest.server;
+    let mut flags = vec![("model", server.model.clone().unwrap_or_else(|| "MODEL".to_owned()))];
+    flags.extend(load_flags(view, pace(view)));
+    flags.push(("gpu", server.gpu.clone().unwrap_or_else(|| "GPU".to_owned())));
+    flags.extend(engine_flags(view).into_iter().filter(|(name, _)| !replaced(name)));
+    flags.extend(settings.iter().cloned());
+    line("precipice simulate", &flags, view.manifest.server.prefix_caching == Some(false))
+}
+
+fn pace(view: &View<'_>) -> Vec<(&'static str, String)> {
+    let load = &view.manifest.load;
+    let mut pace = vec![];
+    if matches!(load.kind, LoadKind::Closed | LoadKind::OpenCapped) {
+        let flag = if load.kind == LoadKind::Closed { "concurrency" } else { "max-in-flight" };
+        pace.extend(load.concurrency.map(|n| (flag, n.to_string())));
     }
-    flag("model", server.model.clone());
-    let load = &manifest.load;
-    for (name, value) in pace {
-        flag(name, Some(value));
+    pace.extend(load.rate_per_s.map(|rate| ("rate", rate.to_string())));
+    pace
+}
+
+fn command_with(view: &View<'_>, pace: Vec<(&'static str, String)>) -> String {
+    let server = &view.manifest.server;
+    let mut flags = vec![];
+    let simulated = view.manifest.source == Source::Simulated;
+    if !simulated {
+        flags.push(("url", server.url.clone().unwrap_or_else(|| "URL".to_owned())));
     }
-    flag("requests", load.requests.map(|n| n.to_string()));
-    flag("duration", load.duration_s.map(|s| format!("{s}s")));
+    flags.extend(server.model.clone().map(|model| ("model", model)));
+    flags.extend(load_flags(view, pace));
+    if !simulated {
+        return line("precipice run", &flags, false);
+    }
+    flags.extend(server.gpu.clone().map(|gpu| ("gpu", gpu)));
+    flags.extend(engine_flags(view));
+    line("precipice simulate", &flags, server.prefix_caching == Some(false))
+}
+
+fn load_flags(view: &View<'_>, pace: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    let load = &view.manifest.load;
     let fixed = |lengths: &Option<LengthFacts>| lengths.filter(|l| l.min == l.max).map(|l| l.max.to_string());
-    flag("input-tokens", fixed(&load.input_tokens));
-    flag("output-tokens", fixed(&load.output_tokens));
-    flag("warmup", Some(load.warmup).filter(|n| *n > 0).map(|n| n.to_string()));
-    flag("seed", load.seed.map(|seed| seed.to_string()));
-    if manifest.source == Source::Simulated {
-        flag("gpu", server.gpu.clone());
-        flag("max-num-seqs", server.max_num_seqs.map(|n| n.to_string()));
-        flag("max-num-batched-tokens", server.max_num_batched_tokens.map(|n| n.to_string()));
-        flag("max-model-len", server.max_model_len.map(|n| n.to_string()));
-        let blocks = server.kv.as_ref().and_then(|kv| kv.num_gpu_blocks);
-        flag("num-gpu-blocks-override", blocks.map(|n| n.to_string()));
-        if server.prefix_caching == Some(false) {
-            parts.push("--no-enable-prefix-caching".to_owned());
-        }
+    let flags = [
+        ("requests", load.requests.map(|n| n.to_string())),
+        ("duration", load.duration_s.map(|s| format!("{s}s"))),
+        ("input-tokens", fixed(&load.input_tokens)),
+        ("output-tokens", fixed(&load.output_tokens)),
+        ("warmup", Some(load.warmup).filter(|n| *n > 0).map(|n| n.to_string())),
+        ("seed", load.seed.map(|seed| seed.to_string())),
+    ];
+    pace.into_iter().chain(known(flags)).collect()
+}
+
+fn engine_flags(view: &View<'_>) -> Vec<(&'static str, String)> {
+    let server = &view.manifest.server;
+    let blocks = server.kv.as_ref().and_then(|kv| kv.num_gpu_blocks);
+    known([
+        ("max-num-seqs", server.max_num_seqs.map(|n| n.to_string())),
+        ("max-num-batched-tokens", server.max_num_batched_tokens.map(|n| n.to_string())),
+        ("max-model-len", server.max_model_len.map(|n| n.to_string())),
+        ("num-gpu-blocks-override", blocks.map(|n| n.to_string())),
+    ])
+    .collect()
+}
+
+fn known<const N: usize>(
+    flags: [(&'static str, Option<String>); N],
+) -> impl Iterator<Item = (&'static str, String)> {
+    flags.into_iter().filter_map(|(name, value)| Some((name, value?)))
+}
+
+fn line(verb: &str, flags: &[(&'static str, String)], no_prefix_caching: bool) -> String {
+    let mut parts = vec![verb.to_owned()];
+    parts.extend(flags.iter().map(|(name, value)| format!("--{name} {}", quoted(value))));
+    if no_prefix_caching {
+        parts.push("--no-enable-prefix-caching".to_owned());
     }
     parts.join(" \\\n  ")
 }

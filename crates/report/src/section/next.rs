@@ -35,26 +35,20 @@ fn caveats(view: &View<'_>) -> Vec<Line> {
 /// Each with its reason. Only what the run leaves open is asked for.
 fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
     let findings = &view.analysis.findings;
-    let server = &view.manifest.server;
     let overrun = Verdict::of(view) == Verdict::WaitedForKv;
     let mut list = vec![];
-    let model = server.model.as_deref().map_or_else(|| "MODEL".to_owned(), super::configuration::quoted);
-    let gpu = server.gpu.as_deref().map_or_else(|| "GPU".to_owned(), super::configuration::quoted);
-    if overrun {
-        let safe = findings.capacity.max_concurrency.map(f64::floor);
+    if let (true, Some(safe)) = (overrun, findings.capacity.max_concurrency.map(f64::floor)) {
+        let safe = safe.max(1.0);
         let asked = known(findings.capacity.concurrency, count);
         list.push((
-            view.line(Text::TryMaxNumSeqs, &[("safe", known(safe, |v| decimal(v, 0))), ("asked", asked)]),
-            format!("precipice sweep --model {model} --gpu {gpu} --preset max-num-seqs"),
+            view.line(Text::TryMaxNumSeqs, &[("safe", decimal(safe, 0)), ("asked", asked)]),
+            super::configuration::simulated(view, &[("max-num-seqs", format!("{safe:.0}"))]),
         ));
-        list.push((
-            view.line(Text::TryQueueCap, &[]),
-            format!("precipice sweep --model {model} --gpu {gpu} --preset queue-cap"),
-        ));
-        list.push((
-            view.line(Text::TryKvPool, &[]),
-            format!("precipice sweep --model {model} --gpu {gpu} --preset kv-pool"),
-        ));
+    }
+    if overrun {
+        let pools = ["4GiB", "6GiB", "8GiB"]
+            .map(|size| super::configuration::simulated(view, &[("kv-cache-memory-bytes", size.to_owned())]));
+        list.push((view.line(Text::TryKvPool, &[]), pools.join("\n")));
     }
     let rate = findings.client.request_throughput.filter(|rate| *rate > 0.0);
     if let (LoadKind::Closed, Some(rate)) = (view.manifest.load.kind, rate) {

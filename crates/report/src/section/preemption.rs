@@ -31,15 +31,21 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                     ("r2", known(preemptions.linear_r2, |v| decimal(v, 3))),
                 ],
             )));
-            blocks.push(Block::Paragraph(view.line(
-                Text::LoopSentence,
-                &[
-                    ("before", known(preemptions.kv_before_mean, percent_fine)),
-                    ("drop", known(preemptions.kv_drop_mean, percent_fine)),
-                    ("tokens", known(preemptions.released_tokens_mean, |v| decimal(v, 0))),
-                    ("period", known(server.control_loop.period_s.or(preemptions.mean_interval_s), seconds)),
-                ],
-            )));
+            // Scrapes wider apart than the cycles see no fall, so there is no loop to describe; `basis` says why.
+            if preemptions.kv_drop_mean.is_some_and(|drop| drop > 0.0) {
+                blocks.push(Block::Paragraph(view.line(
+                    Text::LoopSentence,
+                    &[
+                        ("before", known(preemptions.kv_before_mean, percent_fine)),
+                        ("drop", known(preemptions.kv_drop_mean, percent_fine)),
+                        ("tokens", known(preemptions.released_tokens_mean, |v| decimal(v, 0))),
+                        (
+                            "period",
+                            known(server.control_loop.period_s.or(preemptions.mean_interval_s), seconds),
+                        ),
+                    ],
+                )));
+            }
             blocks.extend(figure::sawtooth(view).map(Block::Figure));
             blocks.extend(figure::staircase(view).map(Block::Figure));
             blocks.extend(events(view));

@@ -411,8 +411,7 @@ messages! {
     CaveatBurst: "A closed loop starts with a burst: those sent first wait least, so the distribution of TTFT follows the order of sending." | "闭环从一次齐发开始:先发的排队短、后发的排队长,TTFT 的分布主要由发压顺序决定。";
     CaveatScrapes: "{gaps} scrapes are missing; gauges say nothing about those moments." | "缺了 {gaps} 次采样,那些时刻的指标未知。";
     CaveatSimulated: "Everything here is a prediction of the engine's model, not a measurement." | "以上全部是引擎模型的预测,不是实测。";
-    TryMaxNumSeqs: "Set the sequence limit to what fits. The log foretells {safe} where {asked} were asked: admitting no more than fit leaves nothing to preempt." | "把序列上限设成真实容量:日志预告 {safe},而请求了 {asked};不多放,就不用再抢占。";
-    TryQueueCap: "Bound the queue and answer 429 beyond it: a request that waits for minutes holds a connection and adds no throughput." | "给队列设上限,超出的快速失败(429):排几分钟的请求占着连接,对吞吐没有贡献。";
+    TryMaxNumSeqs: "Set the sequence limit to what fits. The log foretells {safe} where {asked} were asked: admitting no more than fit leaves nothing to preempt. This simulates what it costs." | "把序列上限设成真实容量:日志预告 {safe},而请求了 {asked};不多放,就不用再抢占。用模拟看代价:";
     TryKvPool: "Vary the pool on purpose: does throughput follow the residents, and does the frequency of preemption depend on the pool?" | "把 KV 池做成自变量:吞吐跟不跟驻留数走,抢占频率与池大小有没有关系?";
     TryRate: "Measure a steady state: arrivals at {rate}/s, a tenth below what was completed." | "量稳态:以 {rate} 条/s 到达,比完成速率低一成。";
 

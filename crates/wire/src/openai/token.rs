@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(meter.unknown_carried(1), Some(1));
     }
 
-    /// Written from the sources of both servers, not recorded.
+    /// Written from memory of both servers, neither recorded nor looked up.
     #[test]
     fn the_dialects_of_tgi_and_sglang() {
         let (meter_of_tgi, seen) = meter(&[
