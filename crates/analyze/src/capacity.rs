@@ -6,7 +6,7 @@ use precipice_engine::catalog::{Deployment, KvDtype, ModelShape};
 use precipice_record::{KvPoolFacts, RequestRow, Run, ServerFacts};
 
 /// Quantile of the normal distribution behind "95 % confidence" on one side.
-const Z: f64 = 1.644_853_626_951_472_2;
+pub const Z95: f64 = 1.644_853_626_951_472_2;
 
 /// Capacity and demand of a run. `replicas` share the load evenly.
 pub(crate) fn analyze(
@@ -20,9 +20,10 @@ pub(crate) fn analyze(
     let pool = pool_tokens(facts).map(|tokens| tokens * replicas);
     let per_token = kv_bytes_per_token(facts);
     let bytes_of = |tokens: f64| per_token.map(|(bytes, _)| bytes as f64 * tokens);
-    let shapes: Vec<Shape> = run.requests.iter().filter(|row| row.measured()).filter_map(Shape::of).collect();
-    let whole =
-        (!shapes.is_empty()).then(|| shapes.iter().map(Shape::whole).sum::<f64>() / shapes.len() as f64);
+    let shapes: Vec<RequestLengths> =
+        run.requests.iter().filter(|row| row.measured()).filter_map(RequestLengths::of).collect();
+    let whole = (!shapes.is_empty())
+        .then(|| shapes.iter().map(RequestLengths::whole).sum::<f64>() / shapes.len() as f64);
     let concurrency = run.manifest.load.concurrency.map(u64::from);
     let asked = match (concurrency, client.findings.in_flight.peak) {
         // Never more than there were requests to send.
@@ -57,6 +58,7 @@ pub(crate) fn analyze(
             usable(facts).map(|tokens| tokens * replicas),
             block(facts),
             running_mean,
+            Z95,
         ),
     }
 }
@@ -98,27 +100,40 @@ fn by_shape(facts: &ServerFacts, kv: &KvPoolFacts) -> Option<u64> {
 }
 
 /// Prompt and output of a request, as asked; what it got where nothing was asked.
-struct Shape {
-    prompt: f64,
-    output: f64,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RequestLengths {
+    /// Prompt tokens.
+    pub prompt: f64,
+    /// Output tokens.
+    pub output: f64,
 }
 
-impl Shape {
+impl RequestLengths {
     fn of(row: &RequestRow) -> Option<Self> {
         let output = row.output_tokens_asked.or_else(|| row.output().filter(|_| row.completed()))?;
         Some(Self { prompt: f64::from(row.prompt()?), output: f64::from(output) })
     }
 
-    fn whole(&self) -> f64 {
+    /// Tokens of the whole context.
+    pub fn whole(&self) -> f64 {
         self.prompt + self.output
     }
 }
 
 /// The size-biased footprint: at a random moment a running request is met in proportion to the time it decodes,
 /// so its mean context is E[o·(p + o/2)] / E[o], and half a block is lost to rounding. (docs/method.md)
-fn resident(shapes: &[Shape], pool: Option<u64>, block: u64, measured_mean: Option<f64>) -> ResidentEstimate {
+///
+/// `pool` is in tokens that requests can have, `block` the tokens of a block, `z` the quantile of the normal
+/// distribution behind the confidence of `preemption_free_batch` ([`Z95`] for 95 %).
+pub fn resident(
+    shapes: &[RequestLengths],
+    pool: Option<u64>,
+    block: u64,
+    measured_mean: Option<f64>,
+    z: f64,
+) -> ResidentEstimate {
     let n = shapes.len() as f64;
-    let moment = |of: &dyn Fn(&Shape) -> f64| shapes.iter().map(of).sum::<f64>() / n;
+    let moment = |of: &dyn Fn(&RequestLengths) -> f64| shapes.iter().map(of).sum::<f64>() / n;
     let decoded = moment(&|shape| shape.output);
     let mut estimate = ResidentEstimate { measured_mean, ..ResidentEstimate::default() };
     if shapes.is_empty() || decoded <= 0.0 {
@@ -135,8 +150,8 @@ fn resident(shapes: &[Shape], pool: Option<u64>, block: u64, measured_mean: Opti
     let room = pool as f64;
     estimate.mean_batch = Some(room / footprint);
     // B·f + z·σ·√B = K is a quadratic in √B.
-    let root = ((Z * spread).powi(2) + 4.0 * footprint * room).sqrt();
-    estimate.preemption_free_batch = Some(((root - Z * spread) / (2.0 * footprint)).powi(2).floor() as u64);
+    let root = ((z * spread).powi(2) + 4.0 * footprint * room).sqrt();
+    estimate.preemption_free_batch = Some(((root - z * spread) / (2.0 * footprint)).powi(2).floor() as u64);
     // The last output token is never fed back: it needs no KV.
     let largest = shapes.iter().map(|shape| shape.whole() as u64 - 1).max().unwrap_or(0);
     estimate.safe_batch = pool.checked_div(largest.div_ceil(block) * block);
@@ -145,12 +160,13 @@ fn resident(shapes: &[Shape], pool: Option<u64>, block: u64, measured_mean: Opti
 
 #[cfg(test)]
 mod tests {
-    use super::{Shape, resident};
+    use super::{RequestLengths, Z95, resident};
 
     #[test]
     fn lengths_that_are_all_alike_have_the_footprint_of_their_middle() {
-        let shapes: Vec<Shape> = (0..4).map(|_| Shape { prompt: 6144.0, output: 2048.0 }).collect();
-        let estimate = resident(&shapes, Some(120_048), 16, None);
+        let shapes: Vec<RequestLengths> =
+            (0..4).map(|_| RequestLengths { prompt: 6144.0, output: 2048.0 }).collect();
+        let estimate = resident(&shapes, Some(120_048), 16, None, Z95);
         assert_eq!(estimate.footprint_tokens, Some(7175.5));
         // Uniform over the 2048 tokens of its decoding.
         assert!((estimate.footprint_sd_tokens.unwrap() - 2048.0 / 12_f64.sqrt()).abs() < 1e-6);
@@ -160,19 +176,22 @@ mod tests {
 
     #[test]
     fn long_outputs_weigh_more_than_they_are_frequent() {
-        let shapes = [Shape { prompt: 100.0, output: 100.0 }, Shape { prompt: 100.0, output: 900.0 }];
+        let shapes = [
+            RequestLengths { prompt: 100.0, output: 100.0 },
+            RequestLengths { prompt: 100.0, output: 900.0 },
+        ];
         // (100·150 + 900·550) / 1000
-        assert_eq!(resident(&shapes, None, 1, None).footprint_tokens, Some(510.0));
+        assert_eq!(resident(&shapes, None, 1, None, Z95).footprint_tokens, Some(510.0));
     }
 
     #[test]
     fn without_lengths_or_pool_nothing_is_claimed() {
-        let nothing = resident(&[], Some(1000), 16, Some(3.0));
+        let nothing = resident(&[], Some(1000), 16, Some(3.0), Z95);
         assert_eq!(
             (nothing.footprint_tokens, nothing.mean_batch, nothing.measured_mean),
             (None, None, Some(3.0))
         );
-        let shapes = [Shape { prompt: 10.0, output: 10.0 }];
-        assert_eq!(resident(&shapes, None, 16, None).safe_batch, None);
+        let shapes = [RequestLengths { prompt: 10.0, output: 10.0 }];
+        assert_eq!(resident(&shapes, None, 16, None, Z95).safe_batch, None);
     }
 }

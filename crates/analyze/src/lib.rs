@@ -12,18 +12,18 @@
 //! | [`stats`] | order statistics, intervals, lines, series |
 //! | `client` | counts, throughput, latencies, gaps, in-flight |
 //! | `server` | gauges, counters and histograms over replicas; preemptions, TTFT parts, Little's law |
-//! | `capacity` | the KV pool, and what the load asked of it |
+//! | [`capacity`] | the KV pool, and what the load asked of it |
 //! | `comparison` | the importing tool's own summary beside ours |
 //! | `window` | the measured part of a run and the zero of its moments |
 //!
 //! Every figure's definition, with its edge cases and its source, is in `docs/method.md`.
 
+pub mod capacity;
 pub mod figures;
 pub mod findings;
 pub mod options;
 pub mod stats;
 
-mod capacity;
 mod client;
 mod comparison;
 mod server;

@@ -6,3 +6,19 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | [`machine`] | [`Machine`], a server that can be simulated with other settings |
+//! | [`trial`] | [`trial::run`], a simulated run reduced to its figures |
+//! | [`plan`] | how many fit, where the cliff is, what to set |
+//! | [`sweep`] | settings, their runs, and tables of both with intervals |
+//! | [`parallel`] | the same thing done to many, on all cores |
+//! | [`estimate`] | [`Estimate`], a number with its interval and how it was got |
+
+pub mod estimate;
+pub mod machine;
+pub mod parallel;
+pub mod plan;
+pub mod sweep;
+pub mod trial;
+
+pub use estimate::{Estimate, How};
+pub use machine::{Machine, StepTimer, StepTimes};

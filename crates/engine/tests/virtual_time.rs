@@ -184,3 +184,33 @@ fn warm_ups_come_before_the_load_and_in_no_statistic() {
     assert_eq!(run.chunks.len(), 80);
     assert_eq!(summary.completed, 8);
 }
+
+#[test]
+fn a_full_queue_turns_requests_away_and_the_others_wait_less() {
+    let engine = EngineConfig { max_num_seqs: 2, ..EngineConfig::default() };
+    let spec = || Spec {
+        duration: None,
+        ..Spec::synthetic(
+            precipice_workload::Load::Open {
+                rate: precipice_workload::Rate::constant(50.0),
+                gaps: precipice_workload::Gaps::Poisson,
+                cap: None,
+            },
+            precipice_workload::Lengths::Fixed(100),
+            precipice_workload::Lengths::Fixed(50),
+        )
+    };
+    let bounded = Spec { requests: Some(100), ..spec() };
+    let (open, _) = run(&setup(engine.clone()), bounded.clone());
+    let limited = Setup { max_num_queued_reqs: Some(3), ..setup(engine) };
+    let (capped, summary) = run(&limited, bounded);
+    let refused: Vec<_> = capped.requests.iter().filter(|row| row.failure.is_some()).collect();
+    assert!(!refused.is_empty() && refused.len() as u64 == summary.failed);
+    assert!(
+        refused.iter().all(|row| row.failure == Some(FailureKind::Unavailable) && row.status == Some(503))
+    );
+    assert!(capped.events.iter().all(|event| event.waiting <= 3));
+    let longest =
+        |run: &Run| run.requests.iter().filter_map(|row| Some(row.first_token?.since(row.sent?))).max();
+    assert!(longest(&capped) < longest(&open));
+}

@@ -65,6 +65,15 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The same prompts and lengths under another load, with another seed; warm-ups and durations are left out.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn under(&self, load: Load, requests: u32, seed: u64) -> Result<Self, SpecError> {
+        let spec = Spec { load, requests: Some(requests), duration: None, warmup: 0, ..self.spec.clone() };
+        Self::new(spec, seed, self.salt(), self.data.clone())
+    }
+
     /// What was asked for.
     pub fn spec(&self) -> &Spec {
         &self.spec

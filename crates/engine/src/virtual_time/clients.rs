@@ -334,6 +334,16 @@ impl<'a> Clients<'a> {
         }
     }
 
+    /// The front end turned an attempt away: too many were waiting.
+    pub(super) fn turned_away(&mut self, key: u64, waiting: u32, now: Ns, sink: &mut dyn Sink) {
+        let time = now + self.client.response_latency;
+        let message = format!("the server is overloaded: {waiting} requests wait");
+        let failure = (FailureKind::Unavailable, Some(503), Some(message));
+        if self.end(key, time, Some(failure), sink).is_some() {
+            self.free(time);
+        }
+    }
+
     /// Index in the plan of the attempt with this key; `None` for a warm-up.
     pub(super) fn planned(&self, key: u64) -> Option<u32> {
         self.attempts[key as usize].as_ref()?.planned()

@@ -33,6 +33,7 @@ pub(super) struct Server<'a> {
     engine: EngineLoop,
     cost: &'a mut dyn StepCost,
     arithmetic: Option<&'a Deployment>,
+    max_num_queued_reqs: Option<u32>,
     metrics: ServerMetrics,
     in_flight: VecDeque<InFlight>,
     /// When the device has finished everything that was launched.
@@ -97,6 +98,7 @@ impl<'a> Server<'a> {
             engine: EngineLoop::new(setup.engine.clone())?,
             cost,
             arithmetic: setup.arithmetic.as_ref(),
+            max_num_queued_reqs: setup.max_num_queued_reqs,
             metrics: ServerMetrics::new(&setup.engine, setup.cache_config.iter().cloned()),
             in_flight: VecDeque::new(),
             device_free: Ns::ZERO,
@@ -142,6 +144,13 @@ impl<'a> Server<'a> {
                 let key = request.key;
                 let prompt = request.content.prompt_tokens() as u32;
                 let max_tokens = request.max_tokens;
+                let waiting = self.engine.scheduler().waiting() as u32;
+                // The front end asks before the engine sees the request, as `precipice serve` does.
+                if self.max_num_queued_reqs.is_some_and(|limit| waiting >= limit) {
+                    self.gauges(now).tell(sink, EventKind::Refused, planned, prompt, (before, before));
+                    clients.turned_away(key, waiting, now, sink);
+                    return;
+                }
                 let kind = match self.engine.add(request) {
                     Ok(id) => {
                         let arrived = Arrived { arrival, queued: now, prompt, max_tokens, n: 1 };

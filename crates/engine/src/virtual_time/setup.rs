@@ -22,6 +22,8 @@ pub struct Setup {
     pub arithmetic: Option<Deployment>,
     /// How clients behave.
     pub client: Client,
+    /// A request that finds so many waiting is turned away with 503 (`--max-num-queued-reqs`); absent: never.
+    pub max_num_queued_reqs: Option<u32>,
     /// Time between scrapes.
     pub scrape_period: Ns,
 }
@@ -34,6 +36,7 @@ impl Default for Setup {
             cache_config: Vec::new(),
             arithmetic: None,
             client: Client::default(),
+            max_num_queued_reqs: None,
             scrape_period: Ns(1_000_000_000),
         }
     }

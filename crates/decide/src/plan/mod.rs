@@ -1,0 +1,1 @@
+//! How many fit, where the cliff is, what to set.

@@ -1,0 +1,1 @@
+//! Settings, their runs, and tables of both with intervals.

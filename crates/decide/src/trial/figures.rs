@@ -1,0 +1,258 @@
+//! A run in figures, whether simulated or measured.
+
+use precipice_analyze::Findings;
+use precipice_analyze::findings::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// A latency in milliseconds: linear interpolation between order statistics, as in the findings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Samples.
+    pub n: u64,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    #[serde(rename = "p99.9")]
+    pub p999: Option<f64>,
+    /// 99.99th percentile.
+    #[serde(rename = "p99.99")]
+    pub p9999: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+impl From<&Distribution> for Quantiles {
+    fn from(of: &Distribution) -> Self {
+        Self {
+            n: of.n,
+            mean: of.mean,
+            p50: of.p50,
+            p90: of.p90,
+            p99: of.p99,
+            p999: of.p999,
+            p9999: of.p9999,
+            max: of.max,
+        }
+    }
+}
+
+/// Share of the time, 0..1, in which requests waited, by what held them back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// The KV pool had no room for the next one.
+    pub kv: f64,
+    /// `--max-num-seqs` were running.
+    pub sequences: f64,
+    /// The step had no tokens left (`--max-num-batched-tokens`): prefill is the limit.
+    pub budget: f64,
+}
+
+/// What the server's counters would say, as differences over the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Prompt and output tokens of all requests: what `iteration_tokens_total` would be if nothing were computed
+    /// twice and nothing were found in the cache.
+    pub expected_tokens: u64,
+    /// `vllm:iteration_tokens_total_sum`
+    pub iteration_tokens: Option<f64>,
+    /// `vllm:prompt_tokens_total`
+    pub prompt_tokens: Option<f64>,
+    /// `vllm:request_prefill_kv_computed_tokens_sum`
+    pub prefill_kv_computed: Option<f64>,
+    /// `vllm:num_preemptions_total`
+    pub preemptions: Option<f64>,
+    /// Tokens that the engine really computed.
+    pub scheduled_tokens: u64,
+    /// FLOPs if nothing were computed twice.
+    pub expected_flops: Option<f64>,
+    /// `vllm:estimated_flops_per_gpu_total`
+    pub flops: Option<f64>,
+}
+
+/// A run in figures. What cannot be known is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    /// Requests that ended well.
+    pub completed: u64,
+    /// Requests that did not.
+    pub failed: u64,
+    /// Of these, turned away with 429 or 503.
+    pub refused: u64,
+    /// Length of the window in seconds.
+    pub duration_s: Option<f64>,
+    /// Completed requests a second.
+    pub request_throughput: Option<f64>,
+    /// Output tokens a second.
+    pub output_throughput: Option<f64>,
+    /// Prompt and output tokens of completed requests a second.
+    pub total_throughput: Option<f64>,
+    /// Time to first token.
+    pub ttft_ms: Quantiles,
+    /// Gaps between tokens.
+    pub itl_ms: Quantiles,
+    /// Time for each token after the first.
+    pub tpot_ms: Quantiles,
+    /// From send to the last token.
+    pub e2el_ms: Quantiles,
+    /// Running requests, mean.
+    pub running_mean: Option<f64>,
+    /// Running requests, most.
+    pub running_peak: Option<f64>,
+    /// Waiting requests, mean.
+    pub waiting_mean: Option<f64>,
+    /// Waiting requests, most.
+    pub waiting_peak: Option<f64>,
+    /// Share of the KV pool in use, mean, 0..1.
+    pub kv_mean: Option<f64>,
+    /// Share of the KV pool in use, most.
+    pub kv_peak: Option<f64>,
+    /// Requests thrown out of the KV pool.
+    pub preemptions: Option<u64>,
+    /// Preemptions a minute.
+    pub preemptions_per_minute: Option<f64>,
+    /// Tokens computed a second time after a preemption.
+    pub recomputed_tokens: Option<u64>,
+    /// What requests waited for. Absent for a real server, which does not say.
+    pub blocked: Option<Blocked>,
+    /// What the counters said.
+    pub counters: Option<Counters>,
+}
+
+/// A figure by name, as tables and plots call it.
+pub type Named = (&'static str, Option<f64>);
+
+impl Figures {
+    /// Takes the figures of an analysed run.
+    pub fn of_findings(findings: &Findings) -> Self {
+        let (client, server) = (&findings.client, &findings.server);
+        let turned_away = |kind: &str| client.errors.get(kind).copied().unwrap_or(0);
+        Self {
+            completed: client.requests.completed,
+            failed: client.requests.failed,
+            refused: turned_away("too_many_requests") + turned_away("unavailable"),
+            duration_s: client.duration_s,
+            request_throughput: client.request_throughput,
+            output_throughput: client.output_throughput,
+            total_throughput: client.total_throughput,
+            ttft_ms: (&client.ttft_ms).into(),
+            itl_ms: (&client.itl_ms).into(),
+            tpot_ms: (&client.tpot_ms).into(),
+            e2el_ms: (&client.e2el_ms).into(),
+            running_mean: server.running.mean,
+            running_peak: server.running.peak,
+            waiting_mean: server.waiting.mean,
+            waiting_peak: server.waiting.peak,
+            kv_mean: server.kv_usage.mean,
+            kv_peak: server.kv_usage.peak,
+            preemptions: server.preemptions.count,
+            preemptions_per_minute: server.preemptions.per_minute,
+            recomputed_tokens: server.recompute.recomputed_tokens.map(|tokens| tokens.round() as u64),
+            blocked: None,
+            counters: None,
+        }
+    }
+
+    /// All figures by name, in the order of a table.
+    pub fn named(&self) -> Vec<Named> {
+        let count = |n: u64| Some(n as f64);
+        let mut all = vec![
+            ("completed", count(self.completed)),
+            ("failed", count(self.failed)),
+            ("refused", count(self.refused)),
+            ("refused_share", self.refused_share()),
+            ("duration_s", self.duration_s),
+            ("request_throughput", self.request_throughput),
+            ("output_throughput", self.output_throughput),
+            ("total_throughput", self.total_throughput),
+            ("running_mean", self.running_mean),
+            ("running_peak", self.running_peak),
+            ("waiting_mean", self.waiting_mean),
+            ("waiting_peak", self.waiting_peak),
+            ("kv_mean", self.kv_mean),
+            ("kv_peak", self.kv_peak),
+            ("preemptions", self.preemptions.map(|n| n as f64)),
+            ("preemptions_per_minute", self.preemptions_per_minute),
+            ("recomputed_tokens", self.recomputed_tokens.map(|n| n as f64)),
+        ];
+        let names = [
+            [
+                "ttft_ms_mean",
+                "ttft_ms_p50",
+                "ttft_ms_p90",
+                "ttft_ms_p99",
+                "ttft_ms_p99.9",
+                "ttft_ms_p99.99",
+                "ttft_ms_max",
+            ],
+            [
+                "itl_ms_mean",
+                "itl_ms_p50",
+                "itl_ms_p90",
+                "itl_ms_p99",
+                "itl_ms_p99.9",
+                "itl_ms_p99.99",
+                "itl_ms_max",
+            ],
+            [
+                "tpot_ms_mean",
+                "tpot_ms_p50",
+                "tpot_ms_p90",
+                "tpot_ms_p99",
+                "tpot_ms_p99.9",
+                "tpot_ms_p99.99",
+                "tpot_ms_max",
+            ],
+            [
+                "e2el_ms_mean",
+                "e2el_ms_p50",
+                "e2el_ms_p90",
+                "e2el_ms_p99",
+                "e2el_ms_p99.9",
+                "e2el_ms_p99.99",
+                "e2el_ms_max",
+            ],
+        ];
+        for (names, of) in names.into_iter().zip([&self.ttft_ms, &self.itl_ms, &self.tpot_ms, &self.e2el_ms])
+        {
+            let values = [of.mean, of.p50, of.p90, of.p99, of.p999, of.p9999, of.max];
+            all.extend(names.into_iter().zip(values));
+        }
+        if let Some(blocked) = self.blocked {
+            all.extend([
+                ("blocked_by_kv", Some(blocked.kv)),
+                ("blocked_by_sequences", Some(blocked.sequences)),
+                ("blocked_by_budget", Some(blocked.budget)),
+            ]);
+        }
+        if let Some(counters) = self.counters {
+            all.extend([
+                ("expected_tokens", count(counters.expected_tokens)),
+                ("scheduled_tokens", count(counters.scheduled_tokens)),
+                ("iteration_tokens", counters.iteration_tokens),
+                ("prompt_tokens", counters.prompt_tokens),
+                ("prefill_kv_computed", counters.prefill_kv_computed),
+                ("expected_flops", counters.expected_flops),
+                ("flops", counters.flops),
+            ]);
+        }
+        all
+    }
+
+    /// Share of all requests that were turned away; absent without any.
+    pub fn refused_share(&self) -> Option<f64> {
+        let all = self.completed + self.failed;
+        (all > 0).then(|| self.refused as f64 / all as f64)
+    }
+
+    /// One figure by its name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.named().into_iter().find(|(known, _)| *known == name).and_then(|(_, value)| value)
+    }
+}

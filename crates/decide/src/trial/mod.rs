@@ -1,0 +1,112 @@
+//! A simulated run reduced to its figures.
+//!
+//! Plans and sweeps look at hundreds of runs. None of them is written down or analysed in full: a [`Tally`] takes
+//! the rows as the engine makes them and keeps sums, so that a run of the overload test costs what the engine and
+//! the step times cost. The figures mean what the findings of the same name mean (docs/method.md), but for the
+//! gauges: those are exact means over time here, not means of scrapes.
+
+mod figures;
+mod tally;
+
+pub use figures::{Blocked, Counters, Figures, Named, Quantiles};
+pub use tally::{Mark, Tally};
+
+use crate::machine::Machine;
+use precipice_engine::catalog::Deployment;
+use precipice_engine::cost::ProfileError;
+use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
+use precipice_record::{Ns, Warning};
+use precipice_workload::{Load, Plan};
+
+/// Why there are no figures.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TrialError {
+    /// The engine would not start, or a step is outside of what the profile knows.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// The profile is for another model.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+}
+
+/// What is asked of a simulated run besides server and load.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conditions {
+    /// How clients behave.
+    pub client: Client,
+    /// `--max-num-queued-reqs`
+    pub max_num_queued_reqs: Option<u32>,
+    /// Count FLOPs and bytes, which costs a third more time.
+    pub count_work: bool,
+}
+
+/// A run in figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// From the first send to the end of the last request: what a client's tool prints.
+    pub whole: Figures,
+    /// The part that does not depend on how long the test is: after the first wave (closed loop) or the first
+    /// quarter of the arrivals (open loop), up to the last send. Absent for a load without such a part.
+    pub steady: Option<Figures>,
+    /// Reasons not to believe it.
+    pub warnings: Vec<Warning>,
+}
+
+impl Trial {
+    /// The steady part where there is one, else the whole.
+    pub fn best(&self) -> &Figures {
+        self.steady.as_ref().unwrap_or(&self.whole)
+    }
+}
+
+/// Simulates a load on a server.
+///
+/// # Errors
+/// When the engine's settings are refused, or the step times do not know the model or a step.
+pub fn run(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Result<Trial, TrialError> {
+    let mut timer = machine.times.timer(&machine.deployment, &machine.engine)?;
+    let setup = Setup {
+        engine: machine.engine.clone(),
+        arithmetic: conditions.count_work.then(|| machine.deployment.clone()),
+        client: conditions.client,
+        max_num_queued_reqs: conditions.max_num_queued_reqs,
+        // Two scrapes: one before anything, one after everything.
+        scrape_period: Ns(u64::MAX / 4),
+        ..Setup::default()
+    };
+    let mut tally = Tally::new(&machine.engine, steady_part(plan));
+    let summary = virtual_time::simulate(&setup, plan, &mut timer, &mut tally)?;
+    let whole = tally.whole(expected_flops(machine, plan, conditions).as_ref());
+    let mut warnings = summary.warnings;
+    warnings.extend(timer.warnings());
+    Ok(Trial { whole, steady: tally.steady(), warnings })
+}
+
+/// After how many ends or arrivals the run has forgotten how it began, and which request is sent last.
+fn steady_part(plan: &Plan) -> Option<tally::Steady> {
+    let last = plan.limit()?.checked_sub(1)?;
+    match plan.spec().load {
+        Load::Closed { concurrency, .. } => {
+            // The first wave ends, and as many again are sent.
+            (last >= 2 * concurrency).then_some(tally::Steady {
+                ends: Some(concurrency),
+                arrivals: None,
+                last,
+            })
+        }
+        Load::Open { .. } | Load::Trace { .. } => {
+            (last >= 8).then_some(tally::Steady { ends: None, arrivals: Some(last / 4), last })
+        }
+    }
+}
+
+/// FLOPs if nothing were computed twice.
+fn expected_flops(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Option<f64> {
+    let deployment: &Deployment = &machine.deployment;
+    conditions.count_work.then(|| {
+        let lengths = plan
+            .requests()
+            .map(|request| (u64::from(request.prompt.estimated_tokens()), u64::from(request.output_tokens)));
+        deployment.expected_flops(lengths, u64::from(machine.engine.max_num_batched_tokens))
+    })
+}
