@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | [`calibrate`] | a step-time profile from runs, from a live server, from kernel times |
 //! | [`machine`] | [`Machine`], a server that can be simulated with other settings |
 //! | [`trial`] | [`trial::run`], a simulated run reduced to its figures |
 //! | [`plan`] | how many fit, where the cliff is, what to set |
@@ -13,6 +14,7 @@
 //! | [`parallel`] | the same thing done to many, on all cores |
 //! | [`estimate`] | [`Estimate`], a number with its interval and how it was got |
 
+pub mod calibrate;
 pub mod estimate;
 pub mod machine;
 pub mod parallel;

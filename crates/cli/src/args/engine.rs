@@ -2,7 +2,6 @@
 
 use crate::units;
 use clap::ValueEnum;
-use std::path::PathBuf;
 
 /// The built-in engine. The defaults are the server of the report that the project started from: Qwen2.5-7B on an
 /// RTX 4090 with 120,064 tokens of KV.
@@ -12,9 +11,10 @@ pub(crate) struct EngineArgs {
     /// GPU of the catalog [default: RTX 4090]
     #[arg(long, value_name = "NAME", conflicts_with = "profile")]
     pub(crate) gpu: Option<String>,
-    /// Step times from a fitted profile instead of the physical model
-    #[arg(long, value_name = "FILE.toml")]
-    pub(crate) profile: Option<PathBuf>,
+    /// Step times from a fitted profile instead of the physical model: a file, or h200-qwen2.5-7b, which comes with the
+    /// program
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    pub(crate) profile: Option<String>,
     /// Memory of a GPU that is not in the catalog
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) gpu_memory: Option<u64>,
@@ -28,10 +28,10 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count)]
     pub(crate) tensor_parallel_size: u32,
 
-    /// Requests that may run at once [default: 128 for the report's server, else vLLM's for the GPU]
+    /// Requests that may run at once [default: 128 for the report's server, the profile's, else vLLM's for the GPU]
     #[arg(long, value_name = "N", value_parser = units::count)]
     pub(crate) max_num_seqs: Option<u32>,
-    /// Tokens of a step [default: vLLM's for the GPU]
+    /// Tokens of a step [default: the profile's, else vLLM's for the GPU]
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) max_num_batched_tokens: Option<u32>,
     /// Longest sequence [default: prompt and output of the load, at most the model's]

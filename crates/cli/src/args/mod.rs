@@ -1,5 +1,6 @@
 //! The command line as types. Nothing here does anything; the commands turn these into validated plans.
 
+pub(crate) mod calibrate;
 pub(crate) mod engine;
 pub(crate) mod import;
 pub(crate) mod load;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     /// Turn the result of another tool into a run directory
     #[command(subcommand)]
     Import(import::ImportArgs),
+    /// Fit the time of a step to runs, to a live server or to kernel times: a profile for simulate --profile
+    Calibrate(Box<calibrate::CalibrateArgs>),
     /// Look into the built-in engine
     #[command(subcommand)]
     Engine(EngineCommand),

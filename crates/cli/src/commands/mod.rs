@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod analyze;
+mod calibrate;
 mod directory;
 mod engine;
 mod import;
@@ -25,6 +26,7 @@ pub(crate) fn dispatch(parsed: Parsed) -> anyhow::Result<Outcome> {
         Command::Analyze(args) => analyze::analyze(&args),
         Command::Report(args) => report::report(&args),
         Command::Recover(args) => analyze::recover(&args),
+        Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Engine(command) => engine::engine(&command),
         Command::Import(args) => import::import(&args),
         Command::Simulate(args) => simulate::simulate(&args, &parsed.settings),

@@ -1,11 +1,12 @@
 //! The engine flags as a simulated server.
 
 use super::model::{self, Model};
+use super::profile;
 use crate::args::engine::{EngineArgs, Policy};
 use crate::outcome::usage;
 use anyhow::Result;
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, PoolEstimate, PoolSettings};
-use precipice_engine::cost::{GraphSizes, PhysicalCost, Profile, ProfileCost};
+use precipice_engine::cost::{GraphLimits, GraphSizes, PhysicalCost, Profile, ProfileCost};
 use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
 use precipice_record::{KvPoolFacts, ServerFacts, Warning};
 use precipice_workload::Facts;
@@ -65,14 +66,19 @@ pub(crate) fn server(
     load: Option<&Facts>,
 ) -> Result<SimulatedServer> {
     let model = model::model("--model", model_flag.unwrap_or(report_server::MODEL))?;
-    let gpu = gpu(args)?;
+    let profile = args.profile.as_deref().map(profile::profile).transpose()?;
+    let gpu = gpu(args, profile.as_ref())?;
     let kv_dtype: KvDtype = args.kv_cache_dtype.parse().map_err(usage)?;
     let deployment = Deployment::new(model.shape.clone())
         .with_tensor_parallel(args.tensor_parallel_size)
         .map_err(usage)?
         .with_kv_dtype(kv_dtype);
     let report = is_report_server(args, &model);
-    let (tokens_of_gpu, seqs_of_gpu) = gpu.serve_defaults();
+    // A profile's server is the one that is meant, where nothing else is said.
+    let (tokens_of_gpu, seqs_of_gpu) = match profile.as_ref().and_then(|profile| profile.graphs) {
+        Some(GraphLimits { max_num_seqs, max_num_batched_tokens }) => (max_num_batched_tokens, max_num_seqs),
+        None => gpu.serve_defaults(),
+    };
     let max_num_batched_tokens = args.max_num_batched_tokens.unwrap_or(tokens_of_gpu);
     let seqs = if report { report_server::MAX_NUM_SEQS } else { seqs_of_gpu };
     // vLLM lowers its own default, never what was asked for.
@@ -104,16 +110,11 @@ pub(crate) fn server(
     };
     config.validate().map_err(usage)?;
     let graphs = GraphSizes::new(max_num_seqs, max_num_batched_tokens);
-    let cost = match &args.profile {
+    let cost = match &profile {
         None => Cost::Physical(Box::new(PhysicalCost::new(&gpu, &deployment, graphs))),
-        Some(path) => {
-            let named = |problem: String| usage(format!("--profile {}: {problem}", path.display()));
-            let text = std::fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-            let profile = Profile::from_toml(&text).map_err(|error| named(error.to_string()))?;
-            Cost::Profile(Box::new(
-                profile.cost(&deployment.shape, graphs).map_err(|error| named(error.to_string()))?,
-            ))
-        }
+        Some(profile) => Cost::Profile(Box::new(
+            profile.cost(&deployment.shape, graphs).map_err(|error| usage(format!("--profile: {error}")))?,
+        )),
     };
     Ok(SimulatedServer { config, model, deployment, gpu, cost, pool_basis })
 }
@@ -159,13 +160,17 @@ impl SimulatedServer {
     }
 }
 
-fn gpu(args: &EngineArgs) -> Result<Gpu> {
-    match (args.gpu_memory, args.gpu_bandwidth, args.gpu_tflops) {
-        (None, None, None) => Gpu::named(args.gpu.as_deref().unwrap_or(report_server::GPU)).map_err(usage),
-        (Some(memory), Some(bandwidth), Some(tflops)) if args.gpu.is_none() => {
+fn gpu(args: &EngineArgs, profile: Option<&Profile>) -> Result<Gpu> {
+    let fitted = profile.and_then(|profile| Gpu::named(profile.fitted_on.gpu.as_deref()?).ok());
+    match (args.gpu_memory, args.gpu_bandwidth, args.gpu_tflops, fitted) {
+        (None, None, None, Some(fitted)) => Ok(fitted),
+        (None, None, None, None) => {
+            Gpu::named(args.gpu.as_deref().unwrap_or(report_server::GPU)).map_err(usage)
+        }
+        (Some(memory), Some(bandwidth), Some(tflops), _) if args.gpu.is_none() => {
             Gpu::described(memory as f64, bandwidth * 1e12, tflops * 1e12).map_err(usage)
         }
-        (Some(_), Some(_), Some(_)) => Err(usage(
+        (Some(_), Some(_), Some(_), _) => Err(usage(
             "--gpu names a GPU of the catalog and --gpu-memory describes another: give one of them",
         )),
         _ => Err(usage("a GPU is described by --gpu-memory, --gpu-bandwidth and --gpu-tflops together")),

@@ -47,6 +47,11 @@ fn shape(flag: &str, text: &str, config: &Value) -> Result<ModelShape> {
     ModelShape::from_config(config).map_err(|error| usage(format!("{flag} {text}: {error}")))
 }
 
+/// A model from a `config.json` that was read elsewhere; `place` is where, for messages.
+pub(crate) fn from_config(place: &str, name: String, config: Value) -> Result<Model> {
+    Ok(Model { name, shape: shape(place, "model_config", &config)?, config })
+}
+
 /// The `config.json` of a model that the catalog knows by the name under which it is served.
 pub(crate) fn config_of_known(name: &str) -> Option<Value> {
     catalog::known_model(name).ok().map(|known| known.config)

@@ -64,6 +64,11 @@ impl StepBasis {
         Self { graphs, split, kv_heads: kv_heads as u32, reach: Reach::of(&deployment.shape) }
     }
 
+    /// How a step is run.
+    pub fn launch(&self, shape: &StepShape<'_>) -> Launch {
+        self.graphs.launch(shape)
+    }
+
     /// The values of the basis functions for a step. Sliding layers see no more than their window; a context counts as the
     /// mean over the layers then.
     pub fn values(&self, shape: &StepShape<'_>) -> BasisValues {

@@ -9,6 +9,7 @@
 //! | `basis` | [`StepBasis`], what a step is made of, for fits and profiles alike |
 //! | `split` | [`SplitKv`], how FlashAttention 3 spreads a decode batch |
 //! | `profile` | [`Profile`], a file of fitted constants, and [`ProfileCost`] |
+//! | `shipped` | profiles that come with the program |
 
 mod attention;
 mod basis;
@@ -16,6 +17,7 @@ mod graphs;
 mod matrices;
 mod physical;
 mod profile;
+mod shipped;
 mod split;
 
 pub use basis::{BASIS, BASIS_NAMES, BasisValues, StepBasis};

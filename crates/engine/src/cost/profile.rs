@@ -1,7 +1,7 @@
 //! A fitted cost model: constants for the basis functions, with the range in which they were seen to hold.
 
 use super::basis::{BASIS, BASIS_NAMES, BasisValues, StepBasis};
-use super::graphs::GraphSizes;
+use super::graphs::{GraphSizes, Launch};
 use super::split::SplitKv;
 use crate::batch::{StepCost, StepCostError, StepShape, StepTime};
 use crate::catalog::{Deployment, ModelShape};
@@ -94,6 +94,11 @@ pub struct Profile {
     /// The host's part of a step where the fit tells it from the rest, in seconds; 0 where it is inside `step`.
     #[serde(default)]
     pub host_s: f64,
+    /// The host's part of a step that runs in piecewise CUDA graphs, in seconds; absent where it was not seen, and
+    /// `host_s` stands in. Launching a graph and an attention kernel for each layer can take the host longer than the
+    /// device takes to run them: then it, not the device, sets the pace of a decode batch that fits no full graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_piecewise_s: Option<f64>,
     /// What it was fitted on.
     pub fitted_on: FittedOn,
     /// Limits of the server that was fitted.
@@ -161,8 +166,12 @@ impl Profile {
                 return Err(ProfileError::Malformed(format!("constant {name} is {value}, not a time")));
             }
         }
-        if !(profile.host_s.is_finite() && profile.host_s >= 0.0) {
-            return Err(ProfileError::Malformed(format!("host_s is {}, not a time", profile.host_s)));
+        for (name, value) in
+            [("host_s", Some(profile.host_s)), ("host_piecewise_s", profile.host_piecewise_s)]
+        {
+            if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
+                return Err(ProfileError::Malformed(format!("{name} is {value}, not a time")));
+            }
         }
         if profile.split_kv.is_none()
             && profile.constants.get("decode_span").is_some_and(|value| *value > 0.0)
@@ -211,6 +220,7 @@ impl Profile {
             name: self.name.clone(),
             beyond: self.beyond,
             host: Ns::from_secs(self.host_s),
+            host_piecewise: Ns::from_secs(self.host_piecewise_s.unwrap_or(self.host_s)),
             constants: self.vector(),
             limit: BASIS_NAMES.map(|name| self.range.get(name).map_or(0.0, |range| range.max * MARGIN)),
             basis: StepBasis::new(&deployment, graphs, self.split_kv),
@@ -233,6 +243,7 @@ pub struct ProfileCost {
     name: String,
     beyond: Beyond,
     host: Ns,
+    host_piecewise: Ns,
     constants: BasisValues,
     limit: BasisValues,
     basis: StepBasis,
@@ -288,6 +299,12 @@ impl StepCost for ProfileCost {
                 }
             }
         }
-        Ok(StepTime { gpu: Ns::from_secs(seconds), host: self.host })
+        let host = match self.basis.launch(shape) {
+            Launch::Piecewise(_) => self.host_piecewise,
+            // Kernels that are launched one by one run while the next are launched: no more of the host's time stands
+            // before the device's than with a graph.
+            Launch::Full(_) | Launch::Eager(_) => self.host,
+        };
+        Ok(StepTime { gpu: Ns::from_secs(seconds), host })
     }
 }

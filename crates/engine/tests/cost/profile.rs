@@ -35,6 +35,7 @@ fn profile() -> Profile {
         tensor_parallel: 1,
         beyond: Beyond::Warn,
         host_s: 1e-3,
+        host_piecewise_s: None,
         fitted_on: FittedOn { runs: vec!["a".to_owned()], steps: 10, ..FittedOn::default() },
         graphs: None,
         split_kv: Some(SplitKv { multiprocessors: 132, block_tokens: 128 }),
@@ -62,6 +63,19 @@ fn the_time_is_the_sum_of_constants_times_basis() {
     assert_eq!(time.gpu.0, 4_000_000 + 24 * 50_000 + 17_000 * 12);
     assert_eq!(time.host.0, 1_000_000);
     assert!(cost.warnings().is_empty());
+}
+
+#[test]
+fn a_batch_without_a_full_graph_takes_the_hosts_time_for_piecewise_graphs() {
+    let model = known_shape("Qwen2.5-7B").unwrap();
+    let host = |piecewise, limit| {
+        let profile = Profile { host_piecewise_s: piecewise, ..profile() };
+        let mut cost = profile.cost(&model, GraphSizes::new(limit, 2048)).unwrap();
+        cost.step_time(&shape(&decodes(14, 1000))).unwrap().host.0
+    };
+    assert_eq!(host(Some(9e-3), 14), 9_000_000, "sizes up to 14 end at 8");
+    assert_eq!(host(Some(9e-3), 16), 1_000_000);
+    assert_eq!(host(None, 14), 1_000_000);
 }
 
 #[test]

@@ -1,0 +1,268 @@
+//! A profile from runs whose server logged its iterations.
+
+use super::error::{CalibrateError, Unidentified};
+use super::fit::{Fit, fit};
+use super::host::{HostTimes, host_times};
+use super::replay::{Followed, KnownStep, follow};
+use super::residuals::residuals;
+use super::windows::{Window, windows};
+use precipice_engine::EngineConfig;
+use precipice_engine::catalog::{Deployment, Gpu};
+use precipice_engine::cost::{
+    BASIS, BASIS_NAMES, BasisValues, Beyond, FittedOn, GraphLimits, GraphSizes, PROFILE_SCHEMA, Profile,
+    Range, Residual, StepBasis,
+};
+use precipice_record::{Run, ServerFacts, Source};
+use std::collections::BTreeMap;
+
+/// What a caller says of the runs.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Name of the profile.
+    pub name: String,
+    /// The model, for people.
+    pub model: String,
+    /// The model as it is served.
+    pub deployment: Deployment,
+    /// The GPU; its attention kernel's rule is used where it is known.
+    pub gpu: Option<Gpu>,
+    /// Version of the tool.
+    pub tool: String,
+    /// Write a profile even when necessary constants are not identified.
+    pub partial: bool,
+}
+
+/// A profile, and how far to believe it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// The profile.
+    pub profile: Profile,
+    /// Standard errors of its constants.
+    pub errors: BTreeMap<&'static str, f64>,
+    /// Necessary constants that the data do not tell.
+    pub unidentified: Vec<Unidentified>,
+    /// Each run predicted by a fit to all the others: (predicted sum of step times) / (measured) − 1.
+    pub left_out: Vec<(String, f64)>,
+    /// Steps that could be followed, of all steps, for each run.
+    pub followed: Vec<(String, usize, usize)>,
+    /// The host's part of a step.
+    pub host: HostTimes,
+    /// Seconds of a lone request's TTFT that are no step (network, HTTP, tokenizer); known from a client alone.
+    pub fixed_ttft_s: Option<f64>,
+}
+
+/// A run's steps as the fit sees them.
+struct Part {
+    name: String,
+    steps: Vec<KnownStep>,
+    windows: Vec<Window>,
+    of: usize,
+}
+
+/// Share of a run's steps that must be followed.
+const ENOUGH: f64 = 0.5;
+
+/// Fits a profile to `runs`, each with a name for messages.
+///
+/// # Errors
+/// When a run has no steps, lacks a fact of its server or cannot be followed; when the steps are too alike, unless
+/// [`Options::partial`].
+pub fn from_runs(runs: &[(String, &Run)], options: &Options) -> Result<Calibration, CalibrateError> {
+    let split = options.gpu.as_ref().and_then(Gpu::split_kv);
+    let mut parts = Vec::with_capacity(runs.len());
+    let mut limits = None;
+    for (name, run) in runs {
+        let config = settings(name, run)?;
+        let graphs = GraphSizes::new(config.max_num_seqs, config.max_num_batched_tokens);
+        let basis = StepBasis::new(&options.deployment, graphs, split);
+        limits.get_or_insert(GraphLimits {
+            max_num_seqs: config.max_num_seqs,
+            max_num_batched_tokens: config.max_num_batched_tokens,
+        });
+        let followed = follow(name, run, &config, &basis)?;
+        enough(name, run, &followed)?;
+        let windows = windows(&followed.steps);
+        parts.push(Part { name: name.clone(), steps: followed.steps, windows, of: run.steps.len() });
+    }
+    let all: Vec<Window> = parts.iter().flat_map(|part| part.windows.iter().cloned()).collect();
+    let ranges = ranges(parts.iter().flat_map(|part| part.steps.iter().map(|step| &step.values)));
+    let name = runs.first().map_or("", |(name, _)| name.as_str());
+    let fitted = fit(name, &all, &ranges.map(|range| range.map_or(0.0, |range| range.max)))?;
+    if !options.partial && !fitted.unidentified.is_empty() {
+        return Err(CalibrateError::Unidentified(fitted.unidentified));
+    }
+    let host = host_times(parts.iter().map(|part| part.steps.as_slice()));
+    let mut residuals = residuals(&fitted, &all);
+    residuals.extend(host_residuals(&host));
+    let facts = runs.first().map(|(_, run)| &run.manifest.server);
+    let profile = Profile {
+        schema: PROFILE_SCHEMA.to_owned(),
+        name: options.name.clone(),
+        model: options.model.clone(),
+        fingerprint: options.deployment.shape.fingerprint(),
+        tensor_parallel: options.deployment.tensor_parallel,
+        beyond: Beyond::Warn,
+        host_s: host.full.map_or(0.0, |host| host.median_s),
+        host_piecewise_s: host.piecewise.map(|host| host.median_s),
+        fitted_on: FittedOn {
+            runs: parts.iter().map(|part| part.name.clone()).collect(),
+            steps: parts.iter().map(|part| part.steps.len() as u64).sum(),
+            engine: facts.and_then(engine),
+            gpu: options
+                .gpu
+                .as_ref()
+                .map(|gpu| gpu.name.clone())
+                .or_else(|| facts.and_then(|facts| facts.gpu.clone())),
+            tool: Some(options.tool.clone()),
+        },
+        graphs: limits,
+        split_kv: split.filter(|_| fitted.constants[super::windows::position("decode_span")] > 0.0),
+        constants: named(&fitted),
+        range: named_ranges(&ranges, &fitted),
+        residuals,
+    };
+    Ok(Calibration {
+        profile,
+        errors: errors(&fitted),
+        left_out: left_out(&parts, &ranges)?,
+        unidentified: fitted.unidentified,
+        followed: parts.iter().map(|part| (part.name.clone(), part.steps.len(), part.of)).collect(),
+        host,
+        fixed_ttft_s: None,
+    })
+}
+
+fn enough(name: &str, run: &Run, followed: &Followed) -> Result<(), CalibrateError> {
+    let Some(row) = &followed.diverged else { return Ok(()) };
+    if followed.steps.len() as f64 >= ENOUGH * run.steps.len() as f64 {
+        return Ok(());
+    }
+    Err(CalibrateError::Diverged {
+        run: name.to_owned(),
+        followed: followed.steps.len(),
+        steps: run.steps.len(),
+        iteration: row.step,
+        logged: format!(
+            "{} context requests of {} tokens and {} generation requests of {}",
+            row.context_requests, row.context_tokens, row.generation_requests, row.generation_tokens
+        ),
+    })
+}
+
+/// The settings of the run's server.
+fn settings(name: &str, run: &Run) -> Result<EngineConfig, CalibrateError> {
+    if run.steps.is_empty() {
+        return Err(CalibrateError::NoSteps { run: name.to_owned() });
+    }
+    let missing = |fact, remedy| CalibrateError::MissingFact { run: name.to_owned(), fact, remedy };
+    let facts: &ServerFacts = &run.manifest.server;
+    let kv = facts.kv.as_ref();
+    let log = "import it with the server's start-up log (--server-log)";
+    let blocks = kv.and_then(|kv| kv.num_gpu_blocks).ok_or_else(|| {
+        missing("the KV pool (num_gpu_blocks)", "import it with scrapes of /metrics (--metrics)")
+    })?;
+    let max_num_seqs = facts.max_num_seqs.ok_or_else(|| missing("--max-num-seqs", log))?;
+    let tokens = facts.max_num_batched_tokens.ok_or_else(|| missing("--max-num-batched-tokens", log))?;
+    let mut config = EngineConfig {
+        num_gpu_blocks: u32::try_from(blocks).unwrap_or(u32::MAX),
+        block_size: kv.and_then(|kv| kv.block_size).unwrap_or(16),
+        max_num_seqs,
+        max_num_batched_tokens: tokens,
+        ..EngineConfig::default()
+    };
+    config.max_model_len = facts.max_model_len.ok_or_else(|| missing("--max-model-len", log))?;
+    config.enable_prefix_caching = facts.prefix_caching.unwrap_or(config.enable_prefix_caching);
+    config.enable_chunked_prefill = facts.chunked_prefill.unwrap_or(config.enable_chunked_prefill);
+    config.async_scheduling = facts.async_scheduling.unwrap_or(config.async_scheduling);
+    if run.manifest.source == Source::Simulated {
+        simulated(&mut config, facts);
+    }
+    Ok(config)
+}
+
+/// A simulated server says everything of itself.
+fn simulated(config: &mut EngineConfig, facts: &ServerFacts) {
+    let known: serde_json::Map<_, _> =
+        facts.other.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let Ok(serde_json::Value::Object(mut all)) = serde_json::to_value(&*config) else { return };
+    for (name, value) in known {
+        if let Some(place) = all.get_mut(&name) {
+            *place = value;
+        }
+    }
+    if let Ok(read) = serde_json::from_value(serde_json::Value::Object(all)) {
+        *config = read;
+    }
+}
+
+fn engine(facts: &ServerFacts) -> Option<String> {
+    let engine = facts.engine.as_deref()?;
+    let engine = if engine == "vllm" { "vLLM" } else { engine };
+    Some(facts.version.as_deref().map_or_else(|| engine.to_owned(), |version| format!("{engine} {version}")))
+}
+
+/// Smallest value above 0 and largest value of each function.
+pub(super) fn ranges<'a>(steps: impl Iterator<Item = &'a BasisValues>) -> [Option<Range>; BASIS] {
+    let mut ranges = [None; BASIS];
+    for values in steps {
+        for (range, value) in ranges.iter_mut().zip(values).filter(|(_, value)| **value > 0.0) {
+            let range = range.get_or_insert(Range { min: *value, max: *value });
+            range.min = range.min.min(*value);
+            range.max = range.max.max(*value);
+        }
+    }
+    ranges
+}
+
+pub(super) fn named(fit: &Fit) -> BTreeMap<String, f64> {
+    fit.used.iter().map(|at| (BASIS_NAMES[*at].to_owned(), fit.constants[*at])).collect()
+}
+
+/// Ranges of all functions that were seen; a necessary one that was not told apart has none, so that whoever needs it is
+/// warned.
+pub(super) fn named_ranges(ranges: &[Option<Range>; BASIS], fit: &Fit) -> BTreeMap<String, Range> {
+    BASIS_NAMES
+        .iter()
+        .zip(ranges)
+        .filter(|(name, _)| !fit.unidentified.iter().any(|lost| lost.constant == **name))
+        .filter_map(|(name, range)| Some(((*name).to_owned(), (*range)?)))
+        .collect()
+}
+
+pub(super) fn errors(fit: &Fit) -> BTreeMap<&'static str, f64> {
+    fit.used.iter().filter_map(|at| Some((BASIS_NAMES[*at], fit.errors[*at]?))).collect()
+}
+
+fn host_residuals(host: &HostTimes) -> Vec<Residual> {
+    [("host, full graphs", host.full), ("host, piecewise graphs", host.piecewise)]
+        .into_iter()
+        .filter_map(|(region, host)| {
+            let host = host?;
+            Some(Residual { region: region.to_owned(), n: host.n, rms_s: host.deviation_s, bias: 0.0 })
+        })
+        .collect()
+}
+
+/// Cross-validation over runs.
+fn left_out(parts: &[Part], ranges: &[Option<Range>; BASIS]) -> Result<Vec<(String, f64)>, CalibrateError> {
+    if parts.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let largest = ranges.map(|range| range.map_or(0.0, |range| range.max));
+    parts
+        .iter()
+        .enumerate()
+        .map(|(left, part)| {
+            let others: Vec<Window> = parts
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| *at != left)
+                .flat_map(|(_, part)| part.windows.iter().cloned())
+                .collect();
+            let fitted = fit(&part.name, &others, &largest)?;
+            let predicted: f64 = part.windows.iter().map(|window| fitted.seconds(&window.values)).sum();
+            let measured: f64 = part.windows.iter().map(|window| window.seconds).sum();
+            Ok((part.name.clone(), predicted / measured - 1.0))
+        })
+        .collect()
+}
