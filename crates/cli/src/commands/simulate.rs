@@ -100,6 +100,7 @@ fn setup(server: &SimulatedServer, asked: &Asked<'_>) -> Setup {
             ("gpu_memory_utilization".to_owned(), asked.engine.gpu_memory_utilization.to_string()),
         ],
         arithmetic: Some(server.deployment.clone()),
+        max_num_queued_reqs: None,
         client: asked.client,
         scrape_period: Ns::from_secs(1.0 / asked.sample_hz),
     }
