@@ -13,12 +13,14 @@
 //! | `client` | counts, throughput, latencies, gaps, in-flight |
 //! | `server` | gauges, counters and histograms over replicas; preemptions, TTFT parts, Little's law |
 //! | [`capacity`] | the KV pool, and what the load asked of it |
+//! | [`diagnosis`] | illnesses, with their evidence and remedies |
 //! | `comparison` | the importing tool's own summary beside ours |
 //! | `window` | the measured part of a run and the zero of its moments |
 //!
 //! Every figure's definition, with its edge cases and its source, is in `docs/method.md`.
 
 pub mod capacity;
+pub mod diagnosis;
 pub mod figures;
 pub mod findings;
 pub mod options;
@@ -34,6 +36,7 @@ pub use findings::Findings;
 pub use options::{Options, Slo};
 
 use client::ClientPart;
+use diagnosis::Case;
 use precipice_record::{Run, Warning};
 use server::ServerPart;
 use window::Window;
@@ -59,6 +62,8 @@ pub fn analyze(run: &Run, options: &Options) -> Analysis {
     let replicas = server.replicas.len() as u64;
     let capacity = capacity::analyze(run, &client, replicas, server.findings.running.mean);
     let figures = draw(window, &client, &server, options);
+    let case = Case::new(run, window, options, &client, &server, &capacity);
+    let diagnosis = diagnosis::diagnose(&case);
 
     let mut warnings = run.manifest.warnings.clone();
     // What the run already says of itself is not said twice.
@@ -73,7 +78,7 @@ pub fn analyze(run: &Run, options: &Options) -> Analysis {
         client: client.findings,
         server: server.findings,
         capacity,
-        diagnosis: Vec::new(),
+        diagnosis,
         warnings,
     };
     Analysis { findings, figures }

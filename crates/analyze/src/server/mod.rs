@@ -2,7 +2,7 @@
 
 mod checks;
 mod control_loop;
-mod counters;
+pub(crate) mod counters;
 mod doubts;
 pub(crate) mod grid;
 mod littles_law;

@@ -5,6 +5,7 @@ use crate::figure;
 use crate::number::{bytes, count, decimal, figure as number, known, percent, times};
 use crate::text::Text;
 use crate::view::View;
+use precipice_analyze::diagnosis::QUEUED;
 
 /// The log's lines, the arithmetic of demand and pool, and what really ran.
 pub(crate) fn section(view: &View<'_>) -> Section {
@@ -58,7 +59,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     if !rows.is_empty() {
         blocks.push(Block::Table(view.table(None, &[Text::Quantity, Text::Value], rows)));
     }
-    let waited = findings.server.waiting.mean.is_some_and(|waiting| waiting >= 0.5);
+    let waited = findings.server.waiting.mean.is_some_and(|waiting| waiting >= QUEUED);
     if let (true, Some(logged), Some(mean)) = (waited, capacity.max_concurrency, running.mean) {
         blocks.push(Block::Paragraph(view.line(
             Text::LoggedAgainstReal,

@@ -5,6 +5,7 @@ use crate::document::{Block, Cell, Section};
 use crate::number::{count, decimal, known, latency_ms, percent};
 use crate::text::Text;
 use crate::view::View;
+use precipice_analyze::diagnosis::QUEUED;
 
 /// How an expectation fared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
         ),
         row(
             Text::ExpectQueue,
-            Fate::of(server.waiting.mean.map(|waiting| waiting >= 0.5)),
+            Fate::of(server.waiting.mean.map(|waiting| waiting >= QUEUED)),
             known(server.waiting.mean, |v| decimal(v, 1)),
             Text::ExpectQueueNote,
         ),

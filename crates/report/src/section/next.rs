@@ -1,8 +1,7 @@
 //! What this run can't tell, and the experiments that would.
 
-use super::verdict::Verdict;
 use crate::document::{Block, Line, Section};
-use crate::number::{count, decimal, known};
+use crate::number::{count, known};
 use crate::text::Text;
 use crate::view::View;
 use precipice_record::{LoadKind, Source};
@@ -19,9 +18,23 @@ pub(crate) fn section(view: &View<'_>) -> Section {
 
 fn caveats(view: &View<'_>) -> Vec<Line> {
     let findings = &view.analysis.findings;
+    let load = &view.manifest.load;
     let mut lines = vec![view.line(Text::CaveatSingle, &[("n", count(findings.client.requests.sent))])];
-    if view.manifest.load.kind == LoadKind::Closed {
+    if load.kind == LoadKind::Closed {
         lines.push(view.line(Text::CaveatBurst, &[]));
+        let alike =
+            |lengths: Option<precipice_record::LengthFacts>| lengths.is_some_and(|all| all.min == all.max);
+        if alike(load.input_tokens) && alike(load.output_tokens) {
+            lines.push(view.line(Text::CaveatWaves, &[]));
+        }
+    }
+    let beyond = beyond_sample(view);
+    if !beyond.is_empty() {
+        lines.push(view.line(Text::CaveatPercentiles, &[("list", beyond.join("; "))]));
+    }
+    let warned = |codes: &[&str]| findings.warnings.iter().any(|w| codes.contains(&w.code.as_str()));
+    if warned(&["clocks_roughly_aligned", "clock_stepped"]) {
+        lines.push(view.line(Text::CaveatClocks, &[]));
     }
     if findings.server.scrapes.gaps > 0 {
         lines.push(view.line(Text::CaveatScrapes, &[("gaps", count(findings.server.scrapes.gaps))]));
@@ -32,23 +45,55 @@ fn caveats(view: &View<'_>) -> Vec<Line> {
     lines
 }
 
+/// Latencies with the percentiles that their samples can't carry, as the analysis warns of them.
+fn beyond_sample(view: &View<'_>) -> Vec<String> {
+    let warnings = view.analysis.findings.warnings.iter();
+    warnings
+        .filter(|warning| warning.code == "percentile_beyond_sample")
+        .filter_map(|warning| {
+            let metric = warning.evidence.get("metric")?.as_str()?.trim_end_matches("_ms").to_uppercase();
+            let names = warning.evidence.get("percentiles")?.as_array()?;
+            let names: Vec<&str> = names.iter().filter_map(serde_json::Value::as_str).collect();
+            Some(format!("{metric} {}", names.join(", ")))
+        })
+        .collect()
+}
+
 /// Each with its reason. Only what the run leaves open is asked for.
 fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
     let findings = &view.analysis.findings;
-    let overrun = Verdict::of(view) == Verdict::WaitedForKv;
+    let ill = |code: &str| findings.diagnosis.iter().any(|illness| illness.code == code);
+    let safe = findings.capacity.resident.safe_batch.filter(|n| *n > 0);
+    let asked = known(findings.capacity.concurrency, count);
+    let simulated = |settings: &[(&'static str, String)]| super::configuration::simulated(view, settings);
     let mut list = vec![];
-    if let (true, Some(safe)) = (overrun, findings.capacity.max_concurrency.map(f64::floor)) {
-        let safe = safe.max(1.0);
-        let asked = known(findings.capacity.concurrency, count);
+    if let (true, Some(safe)) = (ill("kv_capacity") || ill("preemption_thrash"), safe) {
         list.push((
-            view.line(Text::TryMaxNumSeqs, &[("safe", decimal(safe, 0)), ("asked", asked)]),
-            super::configuration::simulated(view, &[("max-num-seqs", format!("{safe:.0}"))]),
+            view.line(Text::TryMaxNumSeqs, &[("safe", count(safe)), ("asked", asked)]),
+            simulated(&[("max-num-seqs", safe.to_string())]),
         ));
     }
-    if overrun {
-        let pools = ["4GiB", "6GiB", "8GiB"]
-            .map(|size| super::configuration::simulated(view, &[("kv-cache-memory-bytes", size.to_owned())]));
+    if let (true, Some(safe)) = (ill("sequence_limit"), safe) {
+        list.push((
+            view.line(Text::TryLimit, &[("safe", count(safe))]),
+            simulated(&[("max-num-seqs", safe.to_string())]),
+        ));
+    }
+    if ill("kv_capacity") {
+        let pools =
+            ["4GiB", "6GiB", "8GiB"].map(|size| simulated(&[("kv-cache-memory-bytes", size.to_owned())]));
         list.push((view.line(Text::TryKvPool, &[]), pools.join("\n")));
+    }
+    if let (true, Some(budget)) = (ill("prefill_crowding"), view.manifest.server.max_num_batched_tokens) {
+        list.push((
+            view.line(Text::TryBudget, &[]),
+            simulated(&[("max-num-batched-tokens", (budget / 2).max(1).to_string())]),
+        ));
+    }
+    let preempted = findings.server.preemptions.count.is_some_and(|n| n > 0);
+    let uncounted = findings.server.recompute.flops_measured.is_none();
+    if preempted && uncounted && view.manifest.source == Source::Live {
+        list.push((view.line(Text::TryCounters, &[]), super::configuration::command(view)));
     }
     let rate = findings.client.request_throughput.filter(|rate| *rate > 0.0);
     if let (LoadKind::Closed, Some(rate)) = (view.manifest.load.kind, rate) {

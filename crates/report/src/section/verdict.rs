@@ -4,22 +4,25 @@ use crate::document::{Card, Line};
 use crate::number::{count, decimal, figure, known, latency_ms, percent, percent_fine, seconds, times};
 use crate::text::Text;
 use crate::view::View;
+use precipice_analyze::diagnosis::QUEUED;
 use precipice_record::LoadKind;
-
-/// Above this share of the pool in the median, KV is what requests wait for. A pool from which requests are
-/// thrown out swings between about 0.93 and 1, so its median stays above.
-const POOL_FULL: f64 = 0.9;
 
 /// Which conclusion a run leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Nothing came back.
     Nothing,
+    /// The engine stood still before a request that it could not admit.
+    Hung,
     /// Requests waited, and KV was full.
     WaitedForKv,
-    /// Requests waited, and KV was not full.
+    /// Requests waited behind the limit of sequences, and KV had room.
     WaitedForPlace,
-    /// Requests waited; nothing is known of KV.
+    /// Requests waited behind the limit of sequences; nothing is known of KV.
+    WaitedBehindLimit,
+    /// Requests waited for the step budget.
+    WaitedForPrefill,
+    /// Requests waited; nothing is known of the reason.
     Waited,
     /// Nobody waited to speak of.
     Flowed,
@@ -28,25 +31,38 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Reads it off the findings.
+    /// Reads it off the diagnosis, whose rules and thresholds are those of `docs/diagnosis.md`.
     pub(crate) fn of(view: &View<'_>) -> Self {
         let findings = &view.analysis.findings;
+        let ill = |code: &str| findings.diagnosis.iter().find(|illness| illness.code == code);
+        if ill("admission_hang").is_some() {
+            return Self::Hung;
+        }
         if findings.client.requests.completed == 0 {
             return Self::Nothing;
         }
         let (Some(waiting), Some(_)) = (findings.server.waiting.mean, findings.server.running.mean) else {
             return Self::ClientOnly;
         };
-        // Less than half a request in the queue on average is no queue.
-        if waiting < 0.5 {
-            return Self::Flowed;
+        if ill("kv_capacity").is_some() {
+            return Self::WaitedForKv;
         }
-        match findings.server.kv_usage.median {
-            Some(median) if median >= POOL_FULL => Self::WaitedForKv,
-            Some(_) => Self::WaitedForPlace,
-            None => Self::Waited,
+        if let Some(limit) = ill("sequence_limit") {
+            let told = limit.evidence.contains_key("kv_free_share");
+            return if told { Self::WaitedForPlace } else { Self::WaitedBehindLimit };
         }
+        if ill("prefill_queue").is_some() {
+            return Self::WaitedForPrefill;
+        }
+        if waiting < QUEUED { Self::Flowed } else { Self::Waited }
     }
+}
+
+/// The limit of sequences: as the diagnosis has it, which may have read it off the gauge.
+fn limit(view: &View<'_>) -> String {
+    let illness = view.analysis.findings.diagnosis.iter().find(|illness| illness.code == "sequence_limit");
+    let limit = illness.and_then(|illness| illness.evidence.get("limit")?.as_f64());
+    known(limit, |n| decimal(n, 0))
 }
 
 /// The sentence.
@@ -64,7 +80,7 @@ pub(crate) fn verdict(view: &View<'_>) -> Line {
         ("ran", whole(running)),
         ("waited", whole(waited.map(|n| n.max(0.0)))),
         ("waiting", known(findings.server.waiting.mean, |v| decimal(v, 0))),
-        ("limit", known(view.manifest.server.max_num_seqs, |n| n.to_string())),
+        ("limit", limit(view)),
         ("rate", known(client.request_throughput, figure)),
         ("sent", count(client.requests.sent)),
         ("completed", count(client.requests.completed)),
@@ -78,18 +94,20 @@ pub(crate) fn verdict(view: &View<'_>) -> Line {
     ];
     let text = match (Verdict::of(view), open) {
         (Verdict::Nothing, _) => Text::VerdictNothing,
+        (Verdict::Hung, _) => Text::VerdictHung,
         (Verdict::WaitedForKv, false) => Text::VerdictWaitedForKv,
         (Verdict::WaitedForKv, true) => Text::VerdictOpenWaitedForKv,
-        (Verdict::WaitedForPlace, false) if view.manifest.server.max_num_seqs.is_some() => {
-            Text::VerdictWaitedForPlace
-        }
-        (Verdict::WaitedForPlace | Verdict::Waited, false) => Text::VerdictWaited,
-        (Verdict::WaitedForPlace | Verdict::Waited, true) => Text::VerdictOpenWaited,
+        (Verdict::WaitedForPlace, false) => Text::VerdictWaitedForPlace,
+        (Verdict::WaitedBehindLimit, false) => Text::VerdictWaitedBehindLimit,
+        (Verdict::WaitedForPrefill, false) => Text::VerdictWaitedForPrefill,
+        (Verdict::WaitedForPlace | Verdict::WaitedBehindLimit, true) => Text::VerdictOpenWaitedBehindLimit,
+        (Verdict::Waited, false) => Text::VerdictWaited,
+        (Verdict::WaitedForPrefill | Verdict::Waited, true) => Text::VerdictOpenWaited,
         (Verdict::Flowed, _) => Text::VerdictFlowed,
         (Verdict::ClientOnly, _) => Text::VerdictClientOnly,
     };
     let mut line = view.line(text, &values);
-    if client.requests.failed > 0 && client.requests.completed > 0 {
+    if client.requests.failed > 0 && client.requests.completed > 0 && Verdict::of(view) != Verdict::Hung {
         line.0.extend(view.line(Text::VerdictFailures, &values).0);
     }
     line

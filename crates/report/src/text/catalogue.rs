@@ -31,6 +31,12 @@ messages! {
     VerdictWaitedForKv: "{asked} asked, {ran} ran: {waited} waited for KV cache" | "并发 {asked},实际只跑了 {ran} 条:{waited} 条在排队等 KV";
     VerdictWaitedForPlace: "{asked} asked, {ran} ran: {waited} waited though KV cache was free, behind the limit of {limit} sequences"
         | "并发 {asked},实际只跑了 {ran} 条:KV 还有空,{waited} 条被 {limit} 的序列上限挡住";
+    VerdictWaitedBehindLimit: "{asked} asked, {ran} ran: {waited} waited behind the limit of {limit} sequences" | "并发 {asked},实际只跑了 {ran} 条:{waited} 条被 {limit} 的序列上限挡住";
+    VerdictWaitedForPrefill: "{asked} asked, {ran} ran: {waiting} waited on average for the prompts before them, KV cache and places being free"
+        | "并发 {asked},平均跑了 {ran} 条:KV 和位置都有空,平均 {waiting} 条在等前面的输入算完";
+    VerdictHung: "The engine hung: {completed} of {sent} requests completed, and the queue stood still" | "引擎卡死:{sent} 条请求只完成 {completed} 条,队列一动不动";
+    VerdictOpenWaitedBehindLimit: "Served {rate} requests/s with {ran} running; {waiting} waited on average behind the limit of {limit} sequences"
+        | "每秒完成 {rate} 条,{ran} 条在跑,平均 {waiting} 条被 {limit} 的序列上限挡住";
     VerdictWaited: "{asked} asked, {ran} ran: {waited} waited for a place" | "并发 {asked},实际只跑了 {ran} 条:{waited} 条在排队";
     VerdictOpenWaitedForKv: "Served {rate} requests/s with {ran} running; {waiting} waited for KV cache on average"
         | "每秒完成 {rate} 条,{ran} 条在跑,平均 {waiting} 条在排队等 KV";
@@ -409,9 +415,16 @@ messages! {
     SectionNext: "What this run can't tell, and what to try next" | "口径提醒与下一步";
     CaveatSingle: "One run of {n} requests: what another run of the same load would give is not known. Repeat it with other seeds before quoting a difference." | "只有一次运行、{n} 条请求:同样负载再跑一次会差多少并不知道。引用差异之前请换种子重复。";
     CaveatBurst: "A closed loop starts with a burst: those sent first wait least, so the distribution of TTFT follows the order of sending." | "闭环从一次齐发开始:先发的排队短、后发的排队长,TTFT 的分布主要由发压顺序决定。";
+    CaveatWaves: "All requests are alike, so those that start together end together and the next wave arrives as one: queue and latencies swing with it, and neighbouring samples are not independent."
+        | "所有请求一样长:一起开始就一起结束,下一批又一起到达;排队和延迟随之起伏,相邻样本并不独立。";
+    CaveatPercentiles: "These percentiles lie beyond their samples and mean \"at least\": {list}." | "以下百分位超出样本量,只能读作“至少”:{list}。";
+    CaveatClocks: "The clocks of client and server are aligned only roughly: a gap and a scrape of the same moment may be apart." | "客户端与服务端的时钟只能粗略对齐:同一时刻的间隔与采样可能错开。";
     CaveatScrapes: "{gaps} scrapes are missing; gauges say nothing about those moments." | "缺了 {gaps} 次采样,那些时刻的指标未知。";
     CaveatSimulated: "Everything here is a prediction of the engine's model, not a measurement." | "以上全部是引擎模型的预测,不是实测。";
-    TryMaxNumSeqs: "Set the sequence limit to what fits. The log foretells {safe} where {asked} were asked: admitting no more than fit leaves nothing to preempt. This simulates what it costs." | "把序列上限设成真实容量:日志预告 {safe},而请求了 {asked};不多放,就不用再抢占。用模拟看代价:";
+    TryMaxNumSeqs: "Set the sequence limit to what fits: the pool holds {safe} requests with their whole contexts, and {asked} were asked for. Admitting no more leaves nothing to preempt; this simulates what it costs." | "把序列上限设成真实容量:池子装得下 {safe} 条满上下文的请求,而并发是 {asked};不多放,就不用再抢占。用模拟看代价:";
+    TryLimit: "Raise the sequence limit to what the pool holds ({safe}), and see what it does to throughput and ITL." | "把序列上限提到池子装得下的 {safe},看吞吐和 ITL 怎么变:";
+    TryBudget: "Halve the step budget: gaps get shorter, prompts take more steps." | "把每步的 token 预算减半:间隔变短,输入要多算几步:";
+    TryCounters: "What was computed again is not known exactly: start the server with its FLOPs counter (vLLM: `--enable-mfu-metrics`) and run again." | "重算了多少还不精确:给服务端打开 FLOPs 计数器(vLLM:`--enable-mfu-metrics`)再跑一次:";
     TryKvPool: "Vary the pool on purpose: does throughput follow the residents, and does the frequency of preemption depend on the pool?" | "把 KV 池做成自变量:吞吐跟不跟驻留数走,抢占频率与池大小有没有关系?";
     TryRate: "Measure a steady state: arrivals at {rate}/s, a tenth below what was completed." | "量稳态:以 {rate} 条/s 到达,比完成速率低一成。";
 

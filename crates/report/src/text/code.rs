@@ -6,7 +6,6 @@
 use crate::document::{Line, fill};
 use crate::lang::Lang;
 use crate::number::{decimal, figure};
-use precipice_analyze::findings::Diagnosis;
 use precipice_record::Warning;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -132,9 +131,6 @@ const WARNINGS: &[(&str, &str)] = &[
     ("no_metrics", "读不到服务端指标,这次运行只有客户端一侧的数据。可用 `--metrics-url` 指明别的地址。"),
 ];
 
-/// Diagnoses in Chinese: code, title, remedy.
-const DIAGNOSES: &[(&str, &str, &str)] = &[];
-
 fn of(table: &[(&str, &str, &str)], code: &str, lang: Lang) -> Option<String> {
     table.iter().find(|(name, ..)| *name == code).map(|(_, en, zh)| {
         match lang {
@@ -175,21 +171,6 @@ pub(crate) fn warning(warning: &Warning, lang: Lang) -> Line {
     .unwrap_or_else(|| Line::plain(warning.text.clone()))
 }
 
-/// Title and remedy of an illness.
-pub(crate) fn diagnosis(illness: &Diagnosis, lang: Lang) -> (Line, Line) {
-    let own = || (Line::plain(illness.title.clone()), Line::plain(illness.remedy.clone()));
-    if lang == Lang::En {
-        return own();
-    }
-    let Some((_, title, remedy)) = DIAGNOSES.iter().find(|(code, ..)| *code == illness.code) else {
-        return own();
-    };
-    match (filled(title, &illness.evidence), filled(remedy, &illness.evidence)) {
-        (Some(title), Some(remedy)) => (title, remedy),
-        _ => own(),
-    }
-}
-
 /// A translation with every figure in its place, or nothing.
 fn filled(template: &str, evidence: &BTreeMap<String, Value>) -> Option<Line> {
     let values: Vec<(&str, String)> =
@@ -202,16 +183,6 @@ fn filled(template: &str, evidence: &BTreeMap<String, Value>) -> Option<Line> {
     // `fill` leaves nothing open here, and `Line::parse` fills after it has read the markup.
     debug_assert!(!fill(template, &values).is_empty());
     Some(Line::parse(template, &values))
-}
-
-/// The figures that a diagnosis rests on, in a line.
-pub(crate) fn evidence(evidence: &BTreeMap<String, Value>) -> String {
-    evidence
-        .iter()
-        .filter(|(_, value)| !value.is_null())
-        .map(|(name, value)| format!("{} {}", name.replace('_', " "), scalar(value)))
-        .collect::<Vec<_>>()
-        .join(" · ")
 }
 
 fn scalar(value: &Value) -> String {

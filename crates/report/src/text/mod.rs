@@ -5,9 +5,11 @@
 
 mod catalogue;
 mod code;
+mod illness;
 
 pub(crate) use catalogue::Text;
-pub(crate) use code::{basis, cause, diagnosis, evidence, failure, voids, warning};
+pub(crate) use code::{basis, cause, failure, voids, warning};
+pub(crate) use illness::{diagnosis, evidence};
 
 #[cfg(test)]
 mod tests {

@@ -227,10 +227,19 @@ fn server(analysis: &mut Analysis) {
         difference: Some(0.0),
     }];
     analysis.findings.diagnosis = vec![Diagnosis {
-        code: "waiting_for_kv".to_owned(),
+        code: "kv_capacity".to_owned(),
         severity: Severity::Critical,
-        evidence: [("running_mean".to_owned(), json!(15.65)), ("waiting_mean".to_owned(), json!(36.4))]
-            .into(),
+        evidence: [
+            ("running_mean", 15.65),
+            ("waiting_mean", 36.4),
+            ("for_kv_share", 0.98),
+            ("asked", 64.0),
+            ("queue_cap", 2.0),
+            ("completed_per_s", 0.26),
+            ("ttft_budget_s", 10.0),
+        ]
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .into(),
         title: "Requests wait for KV capacity".to_owned(),
         remedy: "Set --max-num-seqs 14 and answer 429 beyond a queue of 20.".to_owned(),
     }];

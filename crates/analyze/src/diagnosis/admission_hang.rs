@@ -1,0 +1,87 @@
+//! A request that can never be admitted, and everybody behind it.
+
+use super::evidence::Evidence;
+use super::{Case, Found, Rule};
+use crate::findings::Severity;
+use precipice_record::Warning;
+
+/// Nothing runs and some wait, for this many seconds without a break. A step never takes that long, and a server that
+/// is loading does not answer scrapes with a queue.
+const STUCK_S: f64 = 10.0;
+
+/// ... at this many scrapes.
+const SCRAPES: usize = 3;
+
+pub(super) const RULE: Rule = Rule {
+    code: "admission_hang",
+    find,
+    titles: &[
+        "The engine hung: a request of {request_tokens} tokens needs {blocks} KV blocks, the pool has {usable_blocks}, \
+         and {stuck_requests} waited behind it",
+        "The engine hung: for {stuck_s} nothing ran and {stuck_requests} waited",
+    ],
+    remedies: &[
+        &[
+            "Give the pool at least {needed_blocks} blocks (--num-gpu-blocks-override counts vLLM's null block, which no \
+             request can use), or lower --max-model-len to {longest_tokens}, so that such a request is refused at the \
+             door.",
+            "The longest request asks for {longest_request_tokens} tokens and the pool has {pool_tokens}, of which a \
+             block is never usable: a larger pool, or a smaller --max-model-len that refuses it at the door.",
+            "Look for a request that can never be admitted: one that needs more KV than the pool has, or, with chunked \
+             prefill off, a prompt beyond --max-num-batched-tokens.",
+        ],
+        &["Clients need a timeout: this queue never moves by itself."],
+    ],
+};
+
+fn find(case: &Case<'_>) -> Option<Found> {
+    let stuck = stuck(case);
+    let said = case.run.manifest.warnings.iter().find(|warning| warning.code == "engine_hang");
+    if said.is_none() && stuck.is_none() {
+        return None;
+    }
+    let number = |name: &str| said.and_then(|warning: &Warning| warning.evidence.get(name)?.as_f64());
+    // A hang for another reason than the pool needs no blocks.
+    let (blocks, usable) = (number("blocks"), number("usable_blocks"));
+    let pool = blocks.zip(usable).filter(|(blocks, usable)| blocks > usable);
+    let block = case.facts().kv.as_ref().and_then(|kv| kv.block_size).map(f64::from);
+    let longest =
+        case.run.requests.iter().filter_map(|row| Some(row.prompt()? + row.output_tokens_asked?)).max();
+    let tokens = case.capacity.kv_cache_tokens;
+    let beyond = longest.zip(tokens).filter(|&(longest, pool)| u64::from(longest) + 1 >= pool);
+    let evidence = Evidence::default()
+        .with("request_tokens", number("tokens"))
+        .with("blocks", pool.map(|pool| pool.0))
+        .with("usable_blocks", pool.map(|pool| pool.1))
+        .with("needed_blocks", pool.map(|pool| pool.0 + 1.0))
+        .with("longest_tokens", pool.zip(block).map(|((_, usable), block)| usable * block))
+        .with("stuck_requests", number("waiting").or(stuck.map(|stuck| stuck.1)))
+        .with("stuck_s", stuck.map(|stuck| stuck.0))
+        .with("longest_request_tokens", beyond.map(|(longest, _)| f64::from(longest)))
+        .with_count("pool_tokens", beyond.map(|(_, pool)| pool));
+    Some(Found { severity: Severity::Critical, evidence })
+}
+
+/// The longest stretch at which nothing ran and some waited: seconds, and how many waited.
+fn stuck(case: &Case<'_>) -> Option<(f64, f64)> {
+    let grid = &case.server.grid;
+    let window = case.window?;
+    let mut longest: Option<(f64, f64)> = None;
+    let mut from: Option<usize> = None;
+    for at in 0..grid.time.len() {
+        let inside = (window.from..=window.to).contains(&grid.time[at]);
+        let waiting = grid.waiting[at].filter(|&waiting| waiting >= 1.0);
+        let still = inside && grid.running[at] == Some(0.0) && waiting.is_some() && !grid.hole_before(at);
+        if !still {
+            from = None;
+            continue;
+        }
+        let began = *from.get_or_insert(at);
+        let lasted = grid.time[at].since(grid.time[began]).secs();
+        let scrapes = at - began + 1;
+        if lasted >= STUCK_S && scrapes >= SCRAPES && longest.is_none_or(|found| lasted > found.0) {
+            longest = waiting.map(|waiting| (lasted, waiting));
+        }
+    }
+    longest
+}

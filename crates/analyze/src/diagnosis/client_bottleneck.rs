@@ -1,0 +1,62 @@
+//! The load generator itself was too slow, so that the run says little of the server.
+
+use super::evidence::Evidence;
+use super::{Case, Found, Rule};
+use crate::findings::Severity;
+use precipice_record::LoadKind;
+
+/// Warnings with which the recorder itself says so. Its thresholds are its own (docs/method.md, client).
+const SAID: [&str; 2] = ["client_bottleneck", "late_sends"];
+
+/// Lateness of the 99th percentile of the sends of an open loop without a cap, as a share of the median TTFT, from
+/// which on the client's delay shows in the figures.
+const LATE_OF_TTFT: f64 = 0.1;
+
+/// ... and in milliseconds: below this it is a matter of the operating system's scheduling.
+const LATE_MS: f64 = 20.0;
+
+/// CPU share of the load threads from which on they had no time left.
+const BUSY: f64 = 0.9;
+
+pub(super) const RULE: Rule = Rule {
+    code: "client_bottleneck",
+    find,
+    titles: &[
+        "The client was the bottleneck: 1 % of the requests left {late_p99_ms} late or more",
+        "The client was the bottleneck: it used {cpu_share} of its threads",
+        "The client was the bottleneck, by its own count",
+    ],
+    remedies: &[
+        &[
+            "Give it more threads (--client-threads, now {threads}) or a machine of its own, and run again: no figure of \
+             this run describes the server alone.",
+            "Give it more cores or a machine of its own, and run again: no figure of this run describes the server alone.",
+        ],
+        &["Its event loop answered {loop_late_p99_ms} late at p99."],
+    ],
+};
+
+fn find(case: &Case<'_>) -> Option<Found> {
+    let manifest = &case.run.manifest;
+    let said = manifest.warnings.iter().any(|warning| SAID.contains(&warning.code.as_str()));
+    let audit = manifest.audit.as_ref();
+    let cpu = audit.and_then(|audit| audit.cpu_share);
+    let client = case.seen();
+    // A cap holds requests back by design, and a closed loop has no times to be late for.
+    let scheduled = matches!(case.load().kind, LoadKind::Open | LoadKind::Trace);
+    let late = client.lateness_ms.p99.filter(|&late| {
+        let ttft = client.service.and_then(|service| service.ttft_ms.p50);
+        scheduled && late >= LATE_MS && ttft.is_some_and(|ttft| late >= LATE_OF_TTFT * ttft)
+    });
+    let busy = cpu.filter(|&share| share >= BUSY);
+    if !said && late.is_none() && busy.is_none() {
+        return None;
+    }
+    let beat = audit.and_then(|audit| audit.heartbeat_late_p99).map(|late| late.millis());
+    let evidence = Evidence::default()
+        .with("late_p99_ms", late)
+        .with("cpu_share", busy)
+        .with("threads", audit.and_then(|audit| audit.threads).map(f64::from))
+        .with("loop_late_p99_ms", beat);
+    Some(Found { severity: Severity::Critical, evidence })
+}

@@ -1,0 +1,47 @@
+//! Nothing is wrong, and that can be seen.
+
+use super::evidence::Evidence;
+use super::waiting::{LASTING, QUEUED};
+use super::{Case, Found, Rule};
+use crate::findings::Severity;
+
+pub(super) const RULE: Rule = Rule {
+    code: "healthy",
+    find,
+    titles: &[
+        "Healthy: all {completed} requests completed, {waiting_mean} waited on average, {preemptions} preemptions",
+        "Healthy: all {completed} requests completed, {waiting_mean} waited on average",
+    ],
+    remedies: &[&[
+        "Room to grow: KV usage peaked at {kv_peak_share}, and the pool holds {fits_requests} such requests where \
+             {asked} were asked for.",
+        "KV usage peaked at {kv_peak_share}.",
+    ]],
+};
+
+fn find(case: &Case<'_>) -> Option<Found> {
+    let (client, server, capacity) = (case.seen(), case.told(), case.capacity);
+    let requests = &client.requests;
+    let all_well = requests.completed > 0
+        && requests.failed == 0
+        && client.tokens.short_requests.is_none_or(|n| n == 0)
+        && server.preemptions.count.is_none_or(|n| n == 0);
+    let waiting = server.waiting.mean?;
+    // The queue of a burst that is over soon is not an illness of the run.
+    let seldom = case.waiting.as_ref().is_none_or(|waiting| waiting.of_scrapes < LASTING);
+    if !all_well || (waiting >= QUEUED && !seldom) {
+        return None;
+    }
+    let fits =
+        capacity.resident.safe_batch.filter(|&fits| capacity.concurrency.is_some_and(|asked| fits > asked));
+    let evidence = Evidence::default()
+        .with_count("completed", Some(requests.completed))
+        .with("waiting_mean", Some(waiting))
+        .with("running_mean", server.running.mean)
+        .with_count("preemptions", server.preemptions.count)
+        .with("kv_peak_share", server.kv_usage.peak)
+        .with_count("fits_requests", fits)
+        .with_count("asked", capacity.concurrency)
+        .with("itl_p99_ms", client.itl_ms.p99);
+    Some(Found { severity: Severity::Info, evidence })
+}

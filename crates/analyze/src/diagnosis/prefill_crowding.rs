@@ -1,0 +1,52 @@
+//! Streams stand still while others' prompts are computed.
+
+use super::evidence::Evidence;
+use super::{Case, Found, Rule};
+use crate::findings::Severity;
+
+/// Share of the decode time that others' work takes, from which on it is an illness: a quarter. A step with a whole
+/// budget of prompt lasts some eight decode steps, so this is one such step in about twenty.
+const HELD_UP: f64 = 0.25;
+
+pub(super) const RULE: Rule = Rule {
+    code: "prefill_crowding",
+    find,
+    titles: &[
+        "Prefill crowds out decode: others' prompts took {held_up_share} of the streams' time, in gaps of \
+               {held_up_ms} where decoding alone has {quiet_ms}",
+    ],
+    remedies: &[
+        &[
+            "A smaller --max-num-batched-tokens (now {budget_tokens}) makes each such gap shorter, about {half_gap_ms} at \
+             {half_budget_tokens}, and prompts take more steps: TTFT grows a little.",
+            "A smaller step budget makes each such gap shorter, and prompts take more steps.",
+        ],
+        &[
+            "--long-prefill-token-threshold lets long prompts take turns; prefill on a server of its own ends it. Prompts are \
+           {prompt_ratio} the outputs here.",
+        ],
+    ],
+};
+
+fn find(case: &Case<'_>) -> Option<Found> {
+    let pace = case.pace?;
+    // The client alone sees long gaps, and not whose work was in them.
+    case.told().running.mean?;
+    let held_up = pace.held_up_ms.filter(|_| pace.held_up_share >= HELD_UP)?;
+    let client = case.seen();
+    let budget = case.facts().max_num_batched_tokens.map(f64::from);
+    let ratio = client.tokens.prompt.zip(client.tokens.output_completed.filter(|&n| n > 0));
+    let evidence = Evidence::default()
+        .with("held_up_share", Some(pace.held_up_share))
+        .with("held_up_ms", Some(held_up))
+        .with("quiet_ms", Some(pace.quiet_ms))
+        .with("itl_p50_ms", client.itl_ms.p50)
+        .with("itl_p90_ms", client.itl_ms.p90)
+        .with("prefill_of_wall_clock_share", case.told().wall_clock_share.prefill)
+        .with("budget_tokens", budget)
+        .with("half_budget_tokens", budget.map(|budget| (budget / 2.0).floor()))
+        // What a step costs beyond decoding grows with its prompt tokens.
+        .with("half_gap_ms", Some(pace.quiet_ms + (held_up - pace.quiet_ms) / 2.0))
+        .with("prompt_ratio", ratio.map(|(prompt, output)| prompt as f64 / output as f64));
+    Some(Found { severity: Severity::Warning, evidence })
+}

@@ -1,0 +1,93 @@
+//! Tokens come slowly although nobody is in the way.
+
+use super::evidence::Evidence;
+use super::{Case, Found, Rule};
+use crate::findings::Severity;
+use precipice_engine::catalog::{Deployment, Gpu, KvDtype, ModelShape};
+use precipice_engine::cost::{GraphSizes, PhysicalCost};
+use precipice_engine::{Entry, Scheduled, StepCost, StepShape};
+
+/// Quiet gap over the step that the GPU's data sheet allows, from which on decoding is slow. The physical model is
+/// within 9 % of the recorded servers' throughput (docs/cost-model.md), so a factor of two is not its error.
+const OVER_EXPECTED: f64 = 2.0;
+
+/// Without hardware to compare with: slower than people read. 238 words a minute (Brysbaert 2019, mean of 190 studies)
+/// at 4/3 tokens a word are 5.3 tokens/s.
+const READING_MS: f64 = 189.0;
+
+pub(super) const RULE: Rule = Rule {
+    code: "slow_decoding",
+    find,
+    titles: &[
+        "Decoding is slow: {quiet_ms} a token with {running} running, where a step of such a batch takes {expected_ms} by \
+         the data sheet of {gpu}",
+        "Decoding breaks the promise: {quiet_ms} a token when nobody is in the way, and {promised_ms} are allowed",
+        "Decoding is slow: {quiet_ms} a token when nobody is in the way, slower than people read",
+    ],
+    remedies: &[
+        &[
+            "This is not the queue: more KV or a shorter queue leave it as it is. Look at kernels (attention backend, CUDA \
+           graphs; vLLM: --enforce-eager off), at the quantisation (weights that are unpacked for each token), at the \
+           clocks of the GPU.",
+        ],
+        &["A smaller batch ({flag} below {running}) shortens each step if the batch is what makes it long."],
+    ],
+};
+
+fn find(case: &Case<'_>) -> Option<Found> {
+    let quiet = case.pace?.quiet_ms;
+    let expected = expected_ms(case);
+    let slo = case.options.slo.unwrap_or_default();
+    let promised = slo.itl_ms.or(slo.tpot_ms).filter(|&limit| quiet > limit);
+    let slower = expected.filter(|expected| quiet >= OVER_EXPECTED * expected);
+    let unread = expected.is_none() && quiet >= READING_MS;
+    if slower.is_none() && promised.is_none() && !unread {
+        return None;
+    }
+    let mut evidence = Evidence::default()
+        .with("quiet_ms", Some(quiet))
+        .with("expected_ms", slower)
+        .with("over_expected_ratio", slower.map(|expected| quiet / expected))
+        .with("promised_ms", promised)
+        .with("running", case.told().running.median)
+        .with("itl_p50_ms", case.seen().itl_ms.p50)
+        .with_word("flag", case.sequence_flag());
+    if let Some(gpu) = &case.facts().gpu {
+        evidence = evidence.with_word("gpu", gpu);
+    }
+    Some(Found { severity: Severity::Critical, evidence })
+}
+
+/// What a decode step of the median batch takes by the physical model; absent where GPU, model or batch are not known.
+fn expected_ms(case: &Case<'_>) -> Option<f64> {
+    let facts = case.facts();
+    let gpu = Gpu::named(facts.gpu.as_deref()?).ok()?;
+    let shape = ModelShape::from_config(facts.model_config.as_ref()?).ok()?;
+    let kv = facts.kv.clone().unwrap_or_default();
+    let dtype: KvDtype = kv.cache_dtype.as_deref().unwrap_or("auto").parse().ok()?;
+    let parallel = facts.other.get("tensor_parallel_size").and_then(serde_json::Value::as_u64).unwrap_or(1);
+    let deployment =
+        Deployment::new(shape).with_tensor_parallel(u32::try_from(parallel).ok()?).ok()?.with_kv_dtype(dtype);
+    let (budget, sequences) = gpu.serve_defaults();
+    let graphs = GraphSizes::new(
+        facts.max_num_seqs.unwrap_or(sequences),
+        facts.max_num_batched_tokens.unwrap_or(budget),
+    );
+    let batch = case.told().running.median.filter(|&running| running >= 1.0)?.round() as u32;
+    let context = case.capacity.resident.footprint_tokens? as u32;
+    let decode = |slot| Scheduled {
+        slot,
+        tokens: 1,
+        computed: context,
+        recomputed: 0,
+        entry: Entry::Running,
+        context: false,
+        samples: true,
+    };
+    let requests: Vec<Scheduled> = (0..batch).map(decode).collect();
+    let step = StepShape { requests: &requests, tokens: batch, sampling: batch, running: batch };
+    let time = PhysicalCost::new(&gpu, &deployment, graphs).step_time(&step).ok()?;
+    let asynchronous = facts.async_scheduling.unwrap_or(true);
+    let ns = if asynchronous { time.gpu.0.max(time.host.0) } else { time.gpu.0 + time.host.0 };
+    Some(ns as f64 / 1e6)
+}
