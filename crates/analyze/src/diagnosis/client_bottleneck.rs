@@ -52,7 +52,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
     if !said && late.is_none() && busy.is_none() {
         return None;
     }
-    let beat = audit.and_then(|audit| audit.heartbeat_late_p99).map(|late| late.millis());
+    let beat = audit.and_then(|audit| audit.heartbeat_late_p99).map(precipice_record::Ns::millis);
     let evidence = Evidence::default()
         .with("late_p99_ms", late)
         .with("cpu_share", busy)

@@ -226,6 +226,10 @@ fn server(analysis: &mut Analysis) {
         server: Some(262_144.0),
         difference: Some(0.0),
     }];
+    illness(analysis);
+}
+
+fn illness(analysis: &mut Analysis) {
     analysis.findings.diagnosis = vec![Diagnosis {
         code: "kv_capacity".to_owned(),
         severity: Severity::Critical,
