@@ -113,3 +113,35 @@ impl Spinner {
         self.0.finish_and_clear();
     }
 }
+
+/// Counts things that are done, of which nobody knows how many there will be.
+pub(crate) struct Counter(ProgressBar);
+
+impl Counter {
+    /// Counts `what`.
+    pub(crate) fn new(what: &'static str, quiet: bool) -> Self {
+        let bar = ProgressBar::new_spinner().with_message(what);
+        let visible = !quiet && std::io::stderr().is_terminal();
+        bar.set_draw_target(if visible {
+            ProgressDrawTarget::stderr_with_hz(4)
+        } else {
+            ProgressDrawTarget::hidden()
+        });
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {pos} {msg} {elapsed}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Self(bar)
+    }
+
+    /// So many are done.
+    pub(crate) fn show(&mut self, done: usize) {
+        self.0.set_position(done as u64);
+    }
+
+    /// Takes it away.
+    pub(crate) fn finish(self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -9,7 +9,7 @@
 //! | [`calibrate`] | a step-time profile from runs, from a live server, from kernel times |
 //! | [`machine`] | [`Machine`], a server that can be simulated with other settings |
 //! | [`trial`] | [`trial::run`], a simulated run reduced to its figures |
-//! | [`plan`] | how many fit, where the cliff is, what to set |
+//! | [`plan`] | [`plan::plan`], how many fit, where the cliff is, what to set |
 //! | [`sweep`] | settings, their runs, and tables of both with intervals |
 //! | [`parallel`] | the same thing done to many, on all cores |
 //! | [`estimate`] | [`Estimate`], a number with its interval and how it was got |

@@ -13,7 +13,8 @@
 //! | `figure` | figures as data for plotly.js |
 //! | `page` | HTML |
 //! | `markdown` | Markdown |
-//! | `terminal` | the summary of one screen |
+//! | `terminal` | the summary of one screen, and a document on a terminal |
+//! | `plan` | what `precipice plan` prints and draws |
 
 mod data;
 mod document;
@@ -22,13 +23,16 @@ mod lang;
 mod markdown;
 mod number;
 mod page;
+mod plan;
 mod section;
 mod terminal;
 mod text;
 mod view;
+mod words;
 
 pub use data::{csv, json};
 pub use lang::{Lang, UnknownLang};
+pub use plan::{html as plan_html, terminal as plan_terminal};
 pub use terminal::Style;
 
 use document::Document;

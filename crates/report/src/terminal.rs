@@ -1,8 +1,10 @@
 //! The summary that ends a run: one screen, the conclusion first.
 
 mod layout;
+mod whole;
 
 pub use layout::Style;
+pub(crate) use whole::whole;
 
 use crate::document::{Cell, Table};
 use crate::number::{

@@ -24,6 +24,9 @@ pub(crate) struct EngineArgs {
     /// Dense bf16 arithmetic of a GPU that is not in the catalog, TFLOP/s
     #[arg(long, value_name = "TFLOPS", value_parser = units::positive)]
     pub(crate) gpu_tflops: Option<f64>,
+    /// JSON object merged into the model's config.json, for fields that it lacks
+    #[arg(long, value_name = "JSON")]
+    pub(crate) hf_overrides: Option<String>,
     /// GPUs that hold the model together
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count)]
     pub(crate) tensor_parallel_size: u32,
@@ -31,6 +34,9 @@ pub(crate) struct EngineArgs {
     /// Requests that may run at once [default: 128 for the report's server, the profile's, else vLLM's for the GPU]
     #[arg(long, value_name = "N", value_parser = units::count)]
     pub(crate) max_num_seqs: Option<u32>,
+    /// Answer 503 when this many requests wait (vLLM after 0.27.1 names it so) [default: no limit]
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    pub(crate) max_num_queued_reqs: Option<u32>,
     /// Tokens of a step [default: the profile's, else vLLM's for the GPU]
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) max_num_batched_tokens: Option<u32>,

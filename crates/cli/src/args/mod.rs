@@ -5,6 +5,7 @@ pub(crate) mod engine;
 pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod output;
+pub(crate) mod plan;
 pub(crate) mod target;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Simulate(Box<SimulateArgs>),
     /// Put the built-in engine behind an OpenAI-compatible endpoint, in real time
     Serve(Box<ServeArgs>),
+    /// Say how many requests fit, where the cliff is and what to set, from a model's config.json and a GPU
+    Plan(Box<plan::PlanArgs>),
     /// Compute the findings of a run
     Analyze(AnalyzeArgs),
     /// Write the report of one run, or of several side by side
@@ -118,6 +121,7 @@ pub(crate) struct ServeArgs {
 /// Illnesses to serve with, for trying clients.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Faults")]
+#[allow(clippy::struct_field_names, reason = "the fields are named as their flags")]
 pub(crate) struct FaultArgs {
     /// Share of requests answered with 500
     #[arg(long, value_name = "SHARE", value_parser = crate::units::fraction)]
@@ -131,9 +135,6 @@ pub(crate) struct FaultArgs {
     /// Answer /metrics this late
     #[arg(long, value_name = "TIME", value_parser = crate::units::time)]
     pub(crate) fault_slow_metrics: Option<std::time::Duration>,
-    /// Answer 503 when this many requests wait (vLLM after 0.27.1 names it so)
-    #[arg(long, value_name = "N")]
-    pub(crate) max_num_queued_reqs: Option<u32>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -6,6 +6,7 @@ mod directory;
 mod engine;
 mod import;
 mod live;
+mod plan;
 mod present;
 mod report;
 mod serve;
@@ -35,6 +36,7 @@ pub(crate) fn dispatch(parsed: Parsed) -> anyhow::Result<Outcome> {
             None => simulate::run(&args, &parsed.settings),
         },
         Command::Serve(args) => serve::serve(&args),
+        Command::Plan(args) => plan::run(&args),
     }
 }
 
@@ -43,6 +45,7 @@ fn config_args(command: &Command) -> Option<&ConfigArgs> {
         Command::Run(args) => Some(&args.config),
         Command::Simulate(args) => Some(&args.config),
         Command::Serve(args) => Some(&args.config),
+        Command::Plan(args) => Some(&args.config),
         _ => None,
     }
 }

@@ -100,8 +100,8 @@ fn setup(server: &SimulatedServer, asked: &Asked<'_>) -> Setup {
             ("gpu_memory_utilization".to_owned(), asked.engine.gpu_memory_utilization.to_string()),
         ],
         arithmetic: Some(server.deployment.clone()),
-        max_num_queued_reqs: None,
         client: asked.client,
+        max_num_queued_reqs: asked.engine.max_num_queued_reqs,
         scrape_period: Ns::from_secs(1.0 / asked.sample_hz),
     }
 }

@@ -5,10 +5,12 @@ use super::profile;
 use crate::args::engine::{EngineArgs, Policy};
 use crate::outcome::usage;
 use anyhow::Result;
+use precipice_decide::plan::{PoolModel, PoolSource};
+use precipice_decide::{StepTimer, StepTimes};
+use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, PoolEstimate, PoolSettings};
-use precipice_engine::cost::{GraphLimits, GraphSizes, PhysicalCost, Profile, ProfileCost};
-use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
-use precipice_record::{KvPoolFacts, ServerFacts, Warning};
+use precipice_engine::cost::{GraphLimits, Profile};
+use precipice_record::{KvPoolFacts, ServerFacts};
 use precipice_workload::Facts;
 use std::collections::BTreeMap;
 
@@ -21,42 +23,23 @@ mod report_server {
     pub(super) const MAX_MODEL_LEN: u32 = 8192;
 }
 
+/// The pool is the one of the report's server.
+const REPORTED: &str = "the report's start-up log";
+/// The pool is what the GPU's memory leaves.
+const ESTIMATED: &str = "estimated from the GPU's memory";
+
 /// A server that exists in flags only: decisions, step times, and what it would say of itself.
 pub(crate) struct SimulatedServer {
     pub(crate) config: EngineConfig,
     pub(crate) model: Model,
     pub(crate) deployment: Deployment,
     pub(crate) gpu: Gpu,
-    pub(crate) cost: Cost,
+    /// What step times are made from.
+    pub(crate) times: StepTimes,
+    /// The times of this server.
+    pub(crate) cost: StepTimer,
     /// How the size of the KV pool was found.
     pub(crate) pool_basis: &'static str,
-}
-
-/// Where step times come from.
-pub(crate) enum Cost {
-    /// Data sheets and kernel times.
-    Physical(Box<PhysicalCost>),
-    /// Constants fitted on runs of a real server.
-    Profile(Box<ProfileCost>),
-}
-
-impl StepCost for Cost {
-    fn step_time(&mut self, shape: &StepShape<'_>) -> Result<StepTime, StepCostError> {
-        match self {
-            Self::Physical(cost) => cost.step_time(shape),
-            Self::Profile(cost) => cost.step_time(shape),
-        }
-    }
-}
-
-impl Cost {
-    /// What a run that used these times must say.
-    pub(crate) fn warnings(&self) -> Vec<Warning> {
-        match self {
-            Self::Physical(_) => Vec::new(),
-            Self::Profile(cost) => cost.warnings(),
-        }
-    }
 }
 
 /// Resolves the engine flags. `load` bounds the longest sequence where the flags do not.
@@ -65,7 +48,8 @@ pub(crate) fn server(
     model_flag: Option<&str>,
     load: Option<&Facts>,
 ) -> Result<SimulatedServer> {
-    let model = model::model("--model", model_flag.unwrap_or(report_server::MODEL))?;
+    let name = model_flag.unwrap_or(report_server::MODEL);
+    let model = model::overridden("--model", name, args.hf_overrides.as_deref())?;
     let profile = args.profile.as_deref().map(profile::profile).transpose()?;
     let gpu = gpu(args, profile.as_ref())?;
     let kv_dtype: KvDtype = args.kv_cache_dtype.parse().map_err(usage)?;
@@ -109,17 +93,27 @@ pub(crate) fn server(
         watermark: args.watermark,
     };
     config.validate().map_err(usage)?;
-    let graphs = GraphSizes::new(max_num_seqs, max_num_batched_tokens);
-    let cost = match &profile {
-        None => Cost::Physical(Box::new(PhysicalCost::new(&gpu, &deployment, graphs))),
-        Some(profile) => Cost::Profile(Box::new(
-            profile.cost(&deployment.shape, graphs).map_err(|error| usage(format!("--profile: {error}")))?,
-        )),
+    let times = match profile {
+        None => StepTimes::Physical(Box::new(gpu.clone())),
+        Some(profile) => StepTimes::Profile(Box::new(profile)),
     };
-    Ok(SimulatedServer { config, model, deployment, gpu, cost, pool_basis })
+    let cost = times.timer(&deployment, &config).map_err(|error| usage(format!("--profile: {error}")))?;
+    Ok(SimulatedServer { config, model, deployment, gpu, times, cost, pool_basis })
 }
 
 impl SimulatedServer {
+    /// Where the size of the pool comes from, for a plan that tries others.
+    pub(crate) fn pool_source(&self, args: &EngineArgs) -> PoolSource {
+        match self.pool_basis {
+            REPORTED => PoolSource::Reported,
+            ESTIMATED => PoolSource::Estimated(Box::new(PoolModel {
+                gpu: self.gpu.clone(),
+                gpu_memory_utilization: args.gpu_memory_utilization,
+            })),
+            _ => PoolSource::Given,
+        }
+    }
+
     /// What the server says of itself, in the words of the manifest.
     pub(crate) fn facts(&self) -> ServerFacts {
         let config = &self.config;
@@ -229,8 +223,8 @@ fn pool(
         return Ok((blocks, "--kv-cache-memory-bytes"));
     }
     if report {
-        return Ok((report_server::POOL_TOKENS / args.block_size.max(1), "the report's start-up log"));
+        return Ok((report_server::POOL_TOKENS / args.block_size.max(1), REPORTED));
     }
     let estimate = PoolEstimate::new(gpu, deployment, settings).map_err(usage)?;
-    Ok((u32::try_from(estimate.blocks).unwrap_or(u32::MAX), "estimated from the GPU's memory"))
+    Ok((u32::try_from(estimate.blocks).unwrap_or(u32::MAX), ESTIMATED))
 }

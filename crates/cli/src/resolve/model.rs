@@ -20,19 +20,27 @@ pub(crate) struct Model {
 /// Resolves a name of the catalog or the path of a `config.json` (or of a directory that holds one). `flag` is
 /// the flag that the text came from.
 pub(crate) fn model(flag: &str, text: &str) -> Result<Model> {
+    overridden(flag, text, None)
+}
+
+/// As [`model`], with the fields of `--hf-overrides` in place of the file's own.
+pub(crate) fn overridden(flag: &str, text: &str, overrides: Option<&str>) -> Result<Model> {
+    let overrides = overrides.map(fields).transpose()?;
+    let merged = |config: Value| match &overrides {
+        Some(overrides) => catalog::with_overrides(&config, overrides),
+        None => config,
+    };
     let path = Path::new(text);
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
     if !file.is_file() {
         let known = catalog::known_model(text).map_err(|error| usage(format!("{flag} {text}: {error}")))?;
-        return Ok(Model {
-            name: known.name.clone(),
-            shape: shape(flag, text, &known.config)?,
-            config: known.config,
-        });
+        let config = merged(known.config);
+        return Ok(Model { name: known.name, shape: shape(flag, text, &config)?, config });
     }
     let bytes = std::fs::read(&file).map_err(|error| usage(format!("{flag} {}: {error}", file.display())))?;
     let config: Value = serde_json::from_slice(&bytes)
         .map_err(|error| usage(format!("{flag} {}: not JSON: {error}", file.display())))?;
+    let config = merged(config);
     let name = config
         .get("_name_or_path")
         .and_then(Value::as_str)
@@ -41,6 +49,14 @@ pub(crate) fn model(flag: &str, text: &str) -> Result<Model> {
         .unwrap_or("model")
         .to_owned();
     Ok(Model { name, shape: shape(flag, text, &config)?, config })
+}
+
+fn fields(text: &str) -> Result<Value> {
+    match serde_json::from_str(text) {
+        Ok(fields @ Value::Object(_)) => Ok(fields),
+        Ok(_) => Err(usage("--hf-overrides: a JSON object is due, such as '{\"num_key_value_heads\": 8}'")),
+        Err(error) => Err(usage(format!("--hf-overrides: not JSON: {error}"))),
+    }
 }
 
 fn shape(flag: &str, text: &str, config: &Value) -> Result<ModelShape> {

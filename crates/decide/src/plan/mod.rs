@@ -1,1 +1,151 @@
 //! How many fit, where the cliff is, what to set.
+//!
+//! What follows from the configuration alone is computed in closed form; everything with a queue in it is simulated
+//! with the engine that `simulate` runs. docs/plan.md says which is which.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `inputs` | [`Inputs`], what a plan is made from |
+//! | `findings` | [`Planned`], what it says |
+//! | `bench` | many simulations, on all cores |
+//! | `fit` | KV bytes and how many requests fit |
+//! | `cliff` | where waiting and preemption begin |
+//! | `ladder` | loads from light to heavy |
+//! | `recommend` | what to set |
+//! | `what_if` | what other hardware would buy |
+
+mod bench;
+mod cliff;
+pub mod findings;
+mod fit;
+mod inputs;
+mod ladder;
+mod recommend;
+mod what_if;
+
+pub use findings::Planned;
+pub use inputs::{Inputs, PoolModel, PoolSource};
+
+use crate::machine::StepTimes;
+use crate::trial::{Conditions, TrialError};
+use bench::{Bench, Case, Part};
+use findings::{LoadSummary, SCHEMA, ServerSummary};
+use precipice_engine::catalog::CatalogError;
+use precipice_record::Warning;
+use precipice_workload::{Facts, Load, SpecError};
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// The load cannot be made.
+    #[error(transparent)]
+    Load(#[from] SpecError),
+    /// A simulation failed.
+    #[error(transparent)]
+    Trial(TrialError),
+    /// The model does not fit with a setting that was tried.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// Prompts are texts whose tokens nobody counted.
+    #[error(
+        "--data: its prompts are texts, and their tokens are not known; give lengths with --input-tokens instead"
+    )]
+    Texts,
+}
+
+/// Makes a plan. `progress` is told how many simulations are done.
+///
+/// # Errors
+/// When the load cannot be made or the engine refuses the settings.
+pub fn plan(inputs: &Inputs, progress: &mut dyn FnMut(usize)) -> Result<Planned, PlanError> {
+    let facts = inputs.load.facts();
+    let load = load_summary(inputs, &facts)?;
+    let (kv, fit) = fit::fit(inputs, &load)?;
+    let mut bench = Bench::new(inputs, progress);
+    let asked_case = asked(inputs, load.requests);
+    let asked = single(&mut bench, &asked_case)?;
+    let cliff = cliff::cliff(&mut bench, &load, &fit)?;
+    let by_concurrency = ladder::by_concurrency(&mut bench, &load, &fit, &cliff)?;
+    let by_rate = ladder::by_rate(&mut bench, &load, &fit, &cliff)?;
+    let recommended = recommend::recommend(&mut bench, &asked_case, &load, &fit, &cliff, &asked)?;
+    let what_if = what_if::what_if(&mut bench, &asked_case, &asked)?;
+    let mut warnings = std::mem::take(&mut bench.warnings);
+    if inputs.machine.deployment.shape.window.is_some() {
+        warnings.push(Warning::new(
+            "sliding_window",
+            "some layers keep no more than a window of tokens; the pool is counted as if all layers kept everything, \
+             so more requests may fit",
+        ));
+    }
+    Ok(Planned {
+        schema: SCHEMA.to_owned(),
+        server: server_summary(inputs),
+        load,
+        kv,
+        fit,
+        asked,
+        cliff,
+        by_concurrency,
+        by_rate,
+        recommended,
+        what_if,
+        warnings,
+    })
+}
+
+/// The load that was asked for, on the server as it is.
+fn asked(inputs: &Inputs, requests: u32) -> Case {
+    Case {
+        machine: inputs.machine.clone(),
+        load: inputs.load.spec().load.clone(),
+        requests,
+        conditions: Conditions::default(),
+    }
+}
+
+fn single(bench: &mut Bench<'_>, case: &Case) -> Result<findings::Level, PlanError> {
+    let mut levels = bench.levels(std::slice::from_ref(case), Part::Whole)?;
+    Ok(levels.swap_remove(0))
+}
+
+fn load_summary(inputs: &Inputs, facts: &Facts) -> Result<LoadSummary, PlanError> {
+    let (Some(input), Some(output)) = (facts.input_tokens, facts.output_tokens) else {
+        return Err(PlanError::Texts);
+    };
+    let (concurrency, rate_per_s) = match &inputs.load.spec().load {
+        Load::Closed { concurrency, .. } => (Some(*concurrency), None),
+        Load::Open { rate, .. } => (None, Some(rate.per_s)),
+        Load::Trace { .. } => (None, None),
+    };
+    // A closed loop that only its duration bounds has no number of requests: four waves of it are looked at.
+    let endless = || concurrency.map_or(1000, |clients| clients.saturating_mul(4));
+    let requests =
+        facts.requests.map_or_else(endless, |requests| u32::try_from(requests).unwrap_or(u32::MAX));
+    Ok(LoadSummary {
+        concurrency,
+        rate_per_s,
+        requests,
+        input_tokens_mean: input.mean,
+        input_tokens_max: input.max,
+        output_tokens_mean: output.mean,
+        output_tokens_max: output.max,
+    })
+}
+
+fn server_summary(inputs: &Inputs) -> ServerSummary {
+    let error = inputs.machine.times.error();
+    ServerSummary {
+        model: inputs.model.clone(),
+        gpu: inputs.gpu.clone(),
+        tensor_parallel_size: inputs.machine.deployment.tensor_parallel,
+        kv_cache_dtype: inputs.machine.deployment.kv_dtype.to_string(),
+        engine: inputs.machine.engine.clone(),
+        step_times: match &inputs.machine.times {
+            StepTimes::Physical(_) => "physical".to_owned(),
+            StepTimes::Profile(profile) => profile.name.clone(),
+        },
+        step_time_error: error.relative,
+        step_time_error_why: error.why,
+        seeds: inputs.seeds.max(1),
+    }
+}

@@ -80,6 +80,12 @@ impl Screen {
         }
     }
 
+    /// The head of a part.
+    pub(super) fn strong(&mut self, text: &str) {
+        let line = self.ink(&clean(text), Ink::Strong);
+        self.lines.push(line);
+    }
+
     pub(super) fn dim(&mut self, text: &str) {
         for line in wrapped(text, self.style.width) {
             let line = self.ink(&line, Ink::Dim);
@@ -129,7 +135,7 @@ impl Screen {
         }
         for (place, column) in out.column_iter_mut().enumerate() {
             column.set_padding((2, 0));
-            if place > 0 {
+            if place > 0 && !table.words.contains(&place) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }

@@ -1,0 +1,51 @@
+//! `precipice plan`.
+
+use super::{ConfigArgs, Lang, engine, load};
+use crate::units;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Flags of `precipice plan`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// The model: a name of the catalog, or the path of a Hugging Face config.json
+    #[arg(long, value_name = "NAME|config.json")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) load: load::LoadArgs,
+    #[command(flatten)]
+    pub(crate) engine: engine::EngineArgs,
+    /// Time to first token that clients put up with; the queue cap follows from it
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time, help_heading = "Plan")]
+    pub(crate) ttft_budget: Duration,
+    /// Confidence of "free of preemption", 0.5 to below 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = confidence, help_heading = "Plan")]
+    pub(crate) confidence: f64,
+    /// Repeats of each simulation with seeds of their own, where chance has a part
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = units::count, help_heading = "Plan")]
+    pub(crate) seeds: u32,
+    /// Threads that simulate [default: one a core]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Plan")]
+    pub(crate) threads: Option<u32>,
+    /// Also write the plan as a page with the load curves
+    #[arg(short, long, value_name = "FILE.html", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the plan as JSON (schema precipice.plan/1) instead of tables
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// No progress, no notes
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Language of tables and page
+    #[arg(long, value_enum, default_value_t = Lang::En, help_heading = "Output")]
+    pub(crate) lang: Lang,
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(share) if (0.5..1.0).contains(&share) => Ok(share),
+        _ => Err(format!("'{text}' is not a confidence: at least 0.5 and below 1 is due, as in 0.95")),
+    }
+}

@@ -1,0 +1,132 @@
+//! `precipice plan` as a person runs it.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn precipice(args: &[&str], dir: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_precipice"))
+        .args(args)
+        .current_dir(dir)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the binary was built for this test")
+}
+
+fn plan(args: &[&str], dir: &Path) -> Value {
+    let output = precipice(&[&["plan", "--json", "--seeds", "1"], args].concat(), dir);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("--json prints JSON alone on stdout")
+}
+
+/// Asserts exit code 2 and a message on stderr that holds every word.
+fn refused(args: &[&str], dir: &Path, words: &[&str]) {
+    let output = precipice(&[&["plan"], args].concat(), dir);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    for word in words {
+        assert!(message.contains(word), "{args:?}: '{word}' is missing from: {message}");
+    }
+}
+
+fn near(value: &Value, expected: f64, share: f64) {
+    let value = value.as_f64().unwrap();
+    assert!((value - expected).abs() <= expected * share, "{value} is not within {share} of {expected}");
+}
+
+#[test]
+fn the_reports_set_up_without_a_flag_and_its_page() {
+    let dir = TempDir::new().unwrap();
+    let plan = plan(&["-o", "plan.html", "--no-enable-prefix-caching"], dir.path());
+    assert_eq!(plan["schema"], "precipice.plan/1");
+    assert_eq!(plan["kv"]["bytes_per_request"], 448.0 * 1024.0 * 1024.0);
+    assert_eq!(plan["kv"]["pool_tokens"]["value"], 120_064.0);
+    near(&plan["fit"]["logged"]["value"], 14.66, 0.001);
+    near(&plan["asked"]["running"]["value"], 15.65, 0.03);
+    assert_eq!(plan["asked"]["preemptions"]["value"], 38.0);
+    for sign in ["waiting", "preemption"] {
+        let begins = plan["cliff"]["concurrency"][sign]["value"].as_f64().unwrap();
+        assert!((14.0..=19.0).contains(&begins), "{sign} at {begins}");
+    }
+    assert_eq!(plan["cliff"]["verdict"], "beyond");
+    assert_eq!(plan["asked"]["output_throughput"]["how"], "simulated");
+    let page = std::fs::read_to_string(dir.path().join("plan.html")).unwrap();
+    assert!(page.contains("plan-concurrency") && page.contains("plan-rate") && page.contains("断崖"));
+}
+
+#[test]
+fn a_healthy_load_has_no_cliff_near() {
+    let dir = TempDir::new().unwrap();
+    let args = ["plan", "--input-tokens", "1k", "--output-tokens", "256", "-c", "64", "--seeds", "1"];
+    let output = precipice(&args, dir.path());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("No cliff is near"), "{text}");
+}
+
+#[test]
+fn a_model_and_a_gpu_give_an_estimated_pool_with_its_interval() {
+    let dir = TempDir::new().unwrap();
+    let args = ["--model", "Llama-3.1-8B", "--gpu", "RTX 4090", "-c", "16"];
+    let plan = plan(&[&args[..], &["--input-tokens", "500", "--output-tokens", "100"]].concat(), dir.path());
+    let pool = &plan["kv"]["pool_tokens"];
+    assert_eq!(pool["how"], "closed_form");
+    assert!(pool["low"].as_f64() < pool["value"].as_f64() && pool["value"].as_f64() < pool["high"].as_f64());
+    let fit = &plan["fit"]["by_footprint"];
+    assert!(fit["low"].as_f64() < fit["high"].as_f64());
+}
+
+#[test]
+fn bad_input_is_refused_with_the_remedy() {
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("config.json"), r#"{"model_type": "mystery", "num_attention_heads": 8}"#)
+        .unwrap();
+    refused(
+        &["--model", "config.json"],
+        dir.path(),
+        &["mystery", "num_hidden_layers", "hidden_size", "vocab_size", "--hf-overrides"],
+    );
+    refused(
+        &["--model", "Llama-3.1-70B", "--gpu", "RTX 4090"],
+        dir.path(),
+        &["does not fit", "GPUs", "--tensor-parallel-size"],
+    );
+    refused(&["--confidence", "0.2"], dir.path(), &["--confidence", "0.5"]);
+    refused(&["--hf-overrides", "[1]"], dir.path(), &["--hf-overrides", "object"]);
+    refused(
+        &[
+            "--output",
+            "no/such/plan.html",
+            "-c",
+            "2",
+            "-n",
+            "4",
+            "--input-tokens",
+            "64",
+            "--output-tokens",
+            "8",
+            "--num-gpu-blocks-override",
+            "600",
+        ],
+        dir.path(),
+        &["--output"],
+    );
+    // What was missing can be given.
+    let given =
+        r#"{"num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 1000, "intermediate_size": 128}"#;
+    let args = [
+        "--model",
+        "config.json",
+        "--hf-overrides",
+        given,
+        "--max-num-seqs",
+        "8",
+        "--num-gpu-blocks-override",
+        "40",
+    ];
+    let load = ["--input-tokens", "64", "--output-tokens", "16", "-c", "4", "-n", "8"];
+    let plan = plan(&[&args[..], &load].concat(), dir.path());
+    assert_eq!(plan["kv"]["bytes_per_token"], 2 * 2 * 8 * 8 * 2);
+}

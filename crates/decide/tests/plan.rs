@@ -1,0 +1,81 @@
+//! Plans of set-ups whose outcome is known.
+#![allow(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
+use precipice_decide::plan::findings::{Binding, Change, Verdict};
+use precipice_decide::plan::{Inputs, Planned, PoolSource, plan};
+use precipice_decide::{Machine, StepTimes};
+use precipice_engine::EngineConfig;
+use precipice_engine::catalog::{Deployment, Gpu, known_shape};
+use precipice_workload::{Plan, Spec};
+
+fn inputs(spec: Spec) -> Inputs {
+    Inputs {
+        model: "Qwen2.5-7B".to_owned(),
+        gpu: Some("RTX 4090".to_owned()),
+        machine: Machine {
+            deployment: Deployment::new(known_shape("Qwen2.5-7B").unwrap()),
+            times: StepTimes::Physical(Box::new(Gpu::named("RTX 4090").unwrap())),
+            engine: EngineConfig { max_num_seqs: 128, ..EngineConfig::default() },
+        },
+        pool: PoolSource::Reported,
+        load: Plan::new(spec, 0, Some("simulated"), None).unwrap(),
+        ttft_budget_s: 10.0,
+        confidence: 0.95,
+        seeds: 1,
+        threads: 2,
+    }
+}
+
+fn planned(spec: Spec) -> Planned {
+    plan(&inputs(spec), &mut |_| {}).unwrap()
+}
+
+fn near(value: f64, expected: f64, share: f64) {
+    assert!((value / expected - 1.0).abs() <= share, "{value} is not within {share} of {expected}");
+}
+
+#[test]
+fn the_reports_set_up() {
+    let plan = planned(Spec::closed(64, 128, 6144, 2048));
+    assert_eq!(plan.kv.bytes_per_request, 448.0 * 1024.0 * 1024.0);
+    assert_eq!(plan.kv.pool_tokens.value, 120_064.0);
+    near(plan.fit.logged.value, 14.66, 0.001);
+    near(plan.fit.by_footprint.value, 16.73, 0.001);
+    assert_eq!(plan.fit.safe.value, 14.0);
+    near(plan.asked.running.unwrap().value, 15.65, 0.03);
+    near(plan.asked.output_throughput.unwrap().value, 532.4, 0.03);
+    assert_eq!(plan.asked.binding, Some(Binding::KvPool));
+    for begins in [plan.cliff.concurrency.waiting, plan.cliff.concurrency.preemption] {
+        assert!((14.0..=19.0).contains(&begins.unwrap().value), "{begins:?}");
+    }
+    assert_eq!(plan.cliff.verdict, Verdict::Beyond);
+    // The closed form and the simulation agree on what is safe.
+    assert!(plan.cliff.concurrency.preemption.unwrap().value > plan.fit.safe.value);
+    let saturation = plan.cliff.saturation_rate.unwrap().value;
+    assert!(plan.cliff.rate.waiting.unwrap().value < 1.05 * saturation);
+
+    let throughput: Vec<f64> =
+        plan.by_concurrency.iter().map(|level| level.output_throughput.unwrap().value).collect();
+    assert!(throughput.len() >= 6 && throughput[0] < throughput[3]);
+    assert!(plan.by_rate.last().unwrap().overloaded && !plan.by_rate[0].overloaded);
+
+    let calm = plan.recommended.max_num_seqs_no_preemption.as_ref().unwrap();
+    assert!(calm.value <= 16, "{calm:?}");
+    let most = plan.recommended.max_num_seqs_best_throughput.as_ref().unwrap();
+    assert!([8, 16, 24, 32, 40, 48, 56, 64, 128].contains(&most.value), "{most:?}");
+    assert_eq!(plan.recommended.max_model_len.value, 8192);
+    let queue = &plan.recommended.queue_cap;
+    let checked = queue.checked.as_ref().unwrap();
+    assert!(queue.cap.unwrap() >= 1 && checked.refused_share.unwrap().value > 0.1);
+    let twice = plan.what_if.iter().find(|what| what.change == Change::KvTimes2).unwrap();
+    // The report's two pools: 38 % more brought 21 %.
+    assert!(twice.throughput_gain.unwrap() > 0.25 && twice.throughput_gain.unwrap() < 0.8, "{twice:?}");
+}
+
+#[test]
+fn a_healthy_load_has_no_cliff_near() {
+    let plan = planned(Spec::closed(64, 128, 1024, 256));
+    assert_eq!(plan.cliff.verdict, Verdict::NoCliffNear, "{:?}", plan.cliff);
+    assert!(plan.cliff.asked_share.unwrap() < 0.8);
+    assert_eq!(plan.asked.preemptions.unwrap().value, 0.0);
+}

@@ -1,0 +1,381 @@
+//! The sections of a plan.
+
+use super::{curve, words};
+use crate::document::{Block, Card, Cell, Document, Line, Section, Table, Tone};
+use crate::lang::Lang;
+use crate::number::{UNKNOWN, bytes, count, decimal, figure, known, latency_ms, percent, seconds};
+use crate::text;
+use crate::words::{Words, heads};
+use precipice_decide::Estimate;
+use precipice_decide::plan::Planned;
+use precipice_decide::plan::findings::{Choice, Level, Onset, Setting, Verdict};
+
+/// A plan in one language.
+pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
+    let server = &plan.server;
+    let title = format!("{} · {}", words::TITLE.say(lang), server.model);
+    let engine = &server.engine;
+    let gpu = match server.gpu.as_deref() {
+        Some(gpu) if server.tensor_parallel_size > 1 => format!("{} × {gpu}", server.tensor_parallel_size),
+        gpu => gpu.unwrap_or(UNKNOWN).to_owned(),
+    };
+    let fact = |name: Words, value: String| (name.line(lang, &[]), value);
+    Document {
+        lang,
+        title,
+        verdict: verdict(plan, lang),
+        facts: vec![
+            fact(words::MODEL, server.model.clone()),
+            fact(words::GPU, gpu),
+            fact(words::POOL, bytes(plan.kv.pool_bytes.value)),
+            fact(words::LOAD, load(plan, lang)),
+            fact(
+                words::LIMITS,
+                format!(
+                    "max-num-seqs {}, max-num-batched-tokens {}, max-model-len {}",
+                    engine.max_num_seqs, engine.max_num_batched_tokens, engine.max_model_len
+                ),
+            ),
+            fact(words::TIMES, server.step_times.clone()),
+        ],
+        badges: vec![words::BADGE.line(lang, &[])],
+        sections: vec![
+            fit(plan, lang),
+            cliff(plan, lang),
+            curves(plan, lang),
+            settings(plan, lang),
+            what_if(plan, lang),
+            basis(plan, lang),
+        ],
+    }
+}
+
+/// What was asked for, in words.
+fn asked(plan: &Planned, lang: Lang) -> String {
+    let of = |words: Words, n: String| words.line(lang, &[("n", n)]).flat();
+    match (plan.load.concurrency, plan.load.rate_per_s) {
+        (Some(clients), _) => of(words::CLIENTS, clients.to_string()),
+        (None, Some(rate)) => of(words::PER_SECOND, figure(rate)),
+        (None, None) => words::TRACE.say(lang).to_owned(),
+    }
+}
+
+fn load(plan: &Planned, lang: Lang) -> String {
+    let values = [
+        ("load", asked(plan, lang)),
+        ("input", figure(plan.load.input_tokens_mean)),
+        ("output", figure(plan.load.output_tokens_mean)),
+    ];
+    words::LOAD_TEXT.line(lang, &values).flat()
+}
+
+/// Where waiting or preemption begins along what was asked for.
+pub(super) fn begins(onset: &Onset) -> Option<f64> {
+    [onset.waiting, onset.preemption].into_iter().flatten().map(|at| at.value).reduce(f64::min)
+}
+
+fn verdict(plan: &Planned, lang: Lang) -> Line {
+    let closed = plan.load.concurrency.is_some();
+    let onset = if closed { &plan.cliff.concurrency } else { &plan.cliff.rate };
+    let unit = if closed { words::CLIENTS } else { words::PER_SECOND };
+    let of = |value: f64| unit.line(lang, &[("n", figure(value))]).flat();
+    let template = match (plan.cliff.verdict, begins(onset)) {
+        (_, None) => words::NONE,
+        (Verdict::Beyond, _) => words::BEYOND,
+        (Verdict::Near, _) => words::NEAR,
+        (Verdict::NoCliffNear, _) => words::FAR,
+    };
+    template.line(
+        lang,
+        &[
+            ("asked", asked(plan, lang)),
+            ("ran", value(plan.asked.running, figure)),
+            ("cliff", known(begins(onset), of)),
+            ("searched", of(onset.searched_to)),
+        ],
+    )
+}
+
+pub(super) fn value(estimate: Option<Estimate>, format: impl Fn(f64) -> String) -> String {
+    known(estimate, |estimate| format(estimate.value))
+}
+
+/// With its ends, where they differ from it.
+fn with_ends(estimate: Estimate, format: impl Fn(f64) -> String) -> String {
+    let (value, low, high) = (format(estimate.value), format(estimate.low), format(estimate.high));
+    if low == value && high == value { value } else { format!("{value} ({low}–{high})") }
+}
+
+fn with_percent(estimate: Option<Estimate>, format: impl Fn(f64) -> String) -> String {
+    known(estimate, |estimate| {
+        let half = estimate.relative_half_width();
+        if half < 0.0005 {
+            format(estimate.value)
+        } else {
+            format!("{} ±{}%", format(estimate.value), decimal(half * 100.0, 0))
+        }
+    })
+}
+
+fn fit(plan: &Planned, lang: Lang) -> Section {
+    let card = |name: Words, estimate: Estimate, detail: Line| Card {
+        name: name.line(lang, &[]),
+        value: with_ends(estimate, figure),
+        detail: Line::plain(format!("{} · {}", detail.flat(), words::how(estimate.how).say(lang))),
+    };
+    let fit = &plan.fit;
+    let say = |words: Words| words.line(lang, &[]);
+    let mut cards = vec![
+        card(words::LOGGED, fit.logged, say(words::LOGGED_WHY)),
+        card(
+            words::FOOTPRINT,
+            fit.by_footprint,
+            words::FOOTPRINT_WHY.line(lang, &[("tokens", decimal(fit.footprint_tokens, 0))]),
+        ),
+        card(
+            words::CALM,
+            fit.preemption_free,
+            words::CALM_WHY.line(lang, &[("confidence", percent(fit.confidence))]),
+        ),
+        card(words::SAFE, fit.safe, say(words::SAFE_WHY)),
+    ];
+    if let Some(running) = plan.asked.running {
+        cards.push(card(words::RAN, running, say(words::RAN_WHY)));
+    }
+    let text = words::FIT_TEXT.line(
+        lang,
+        &[
+            ("token", bytes(plan.kv.bytes_per_token as f64)),
+            ("request", bytes(plan.kv.bytes_per_request)),
+            ("pool", with_ends(plan.kv.pool_bytes, bytes)),
+            ("how", words::how(plan.kv.pool_bytes.how).say(lang).to_owned()),
+            ("tokens", with_ends(plan.kv.pool_tokens, |n| count(n as u64))),
+        ],
+    );
+    Section { id: "fit", title: say(words::FIT), blocks: vec![Block::Paragraph(text), Block::Cards(cards)] }
+}
+
+fn cliff(plan: &Planned, lang: Lang) -> Section {
+    let cliff = &plan.cliff;
+    let row = |name: Words, onset: &Onset| {
+        let of = |estimate: Option<Estimate>| match estimate {
+            Some(estimate) => with_ends(estimate, figure),
+            None => words::NOT_FOUND.line(lang, &[("n", figure(onset.searched_to))]).flat(),
+        };
+        vec![name.cell(lang), of(onset.waiting).into(), of(onset.preemption).into()]
+    };
+    let table = Table {
+        caption: None,
+        head: heads(lang, &[words::BEGINS, words::WAITING, words::PREEMPTION]),
+        rows: vec![row(words::CONCURRENT, &cliff.concurrency), row(words::RATE, &cliff.rate)],
+        words: Vec::new(),
+    };
+    let mut blocks = vec![Block::Table(table)];
+    if let Some(rate) = cliff.saturation_rate {
+        let line = words::SATURATION.line(lang, &[("rate", with_ends(rate, |rate| decimal(rate, 3)))]);
+        blocks.push(Block::Paragraph(line));
+    }
+    Section { id: "cliff", title: words::CLIFF.line(lang, &[]), blocks }
+}
+
+fn ladder(caption: Words, first: Words, levels: &[Level], lang: Lang) -> Table {
+    let rows = levels.iter().map(|level| {
+        let load = level.concurrency.map(|n| n.to_string()).or(level.rate_per_s.map(|rate| decimal(rate, 3)));
+        let ttft = value(level.ttft_ms_p50, latency_ms);
+        let ttft = if level.overloaded { words::GROWING.line(lang, &[("ttft", ttft)]).flat() } else { ttft };
+        vec![
+            load.unwrap_or_default().into(),
+            with_percent(level.output_throughput, |n| decimal(n, 0)).into(),
+            ttft.into(),
+            value(level.itl_ms_p50, latency_ms).into(),
+            value(level.itl_ms_p99, latency_ms).into(),
+            value(level.running, figure).into(),
+            value(level.preemptions_per_minute, |n| decimal(n, 1)).into(),
+            level.binding.map_or_else(Cell::default, |binding| words::binding(binding).cell(lang)),
+        ]
+    });
+    Table {
+        caption: Some(caption.line(lang, &[])),
+        head: heads(
+            lang,
+            &[
+                first,
+                words::THROUGHPUT,
+                words::TTFT,
+                words::ITL,
+                words::ITL99,
+                words::RUNNING,
+                words::PREEMPTIONS_MIN,
+                words::BOUND,
+            ],
+        ),
+        rows: rows.collect(),
+        words: vec![7],
+    }
+}
+
+fn curves(plan: &Planned, lang: Lang) -> Section {
+    let mut blocks = Vec::new();
+    blocks.extend(curve::by_concurrency(plan, lang).map(Block::Figure));
+    blocks.push(Block::Table(ladder(words::BY_CONCURRENCY, words::CONCURRENT, &plan.by_concurrency, lang)));
+    if !plan.by_rate.is_empty() {
+        blocks.extend(curve::by_rate(plan, lang).map(Block::Figure));
+        blocks.push(Block::Table(ladder(words::BY_RATE, words::RATE, &plan.by_rate, lang)));
+    }
+    Section { id: "curve", title: words::CURVE.line(lang, &[]), blocks }
+}
+
+fn settings(plan: &Planned, lang: Lang) -> Section {
+    let recommended = &plan.recommended;
+    let seqs = &recommended.max_num_seqs_tried;
+    let budgets = &recommended.max_num_batched_tokens_tried;
+    let rows = [
+        (&recommended.max_num_seqs_no_preemption, seqs, Some(words::NO_PREEMPTION)),
+        (&recommended.max_num_seqs_best_throughput, seqs, Some(words::BEST)),
+        (&recommended.max_num_batched_tokens, budgets, None),
+    ]
+    .into_iter()
+    .filter_map(|(setting, tried, aim)| {
+        let setting = setting.as_ref()?;
+        let found = tried.iter().find(|choice| choice.value == setting.value)?;
+        let aim = aim.map_or_else(String::new, |aim| format!(" ({})", aim.say(lang)));
+        let mut row = vec![format!("--{}{aim}", setting.flag).into()];
+        row.extend(choice_cells(found));
+        Some(row)
+    });
+    let columns = [
+        words::SETTING,
+        words::VALUE,
+        words::THROUGHPUT,
+        words::TTFT,
+        words::ITL,
+        words::ITL99,
+        words::PREEMPTED,
+    ];
+    let table = Table { caption: None, head: heads(lang, &columns), rows: rows.collect(), words: Vec::new() };
+    let mut blocks = vec![Block::Table(table)];
+    let calm = recommended.max_num_seqs_no_preemption.as_ref();
+    let off_grid =
+        |setting: &Setting| seqs.iter().any(|choice| choice.value == setting.value && !choice.on_graph_grid);
+    let mut notes = Vec::new();
+    if let Some(setting) = calm.filter(|setting| off_grid(setting)) {
+        notes.push(words::OFF_GRID.line(lang, &[("value", setting.value.to_string())]));
+    }
+    notes.push(words::WINDOW.line(lang, &[("value", recommended.max_model_len.value.to_string())]));
+    notes.push(queue_cap(plan, lang));
+    blocks.push(Block::List(notes));
+    blocks.push(Block::Folded {
+        title: words::TRIED.line(lang, &[]),
+        blocks: vec![
+            Block::Table(tried("max-num-seqs", seqs, lang)),
+            Block::Table(tried("max-num-batched-tokens", budgets, lang)),
+        ],
+    });
+    Section { id: "settings", title: words::SET.line(lang, &[]), blocks }
+}
+
+fn choice_cells(choice: &Choice) -> Vec<Cell> {
+    let level = &choice.level;
+    vec![
+        choice.value.to_string().into(),
+        with_percent(level.output_throughput, |n| decimal(n, 1)).into(),
+        value(level.ttft_ms_p50, latency_ms).into(),
+        value(level.itl_ms_p50, latency_ms).into(),
+        value(level.itl_ms_p99, latency_ms).into(),
+        value(level.preemptions, figure).into(),
+    ]
+}
+
+fn queue_cap(plan: &Planned, lang: Lang) -> Line {
+    let queue = &plan.recommended.queue_cap;
+    let budget = seconds(queue.ttft_budget_s);
+    let Some(cap) = queue.cap else {
+        return words::NO_CAP.line(lang, &[("prefill", known(queue.prefill_s, seconds)), ("budget", budget)]);
+    };
+    let checked = queue.checked.as_ref();
+    let of = |read: fn(&Level) -> Option<Estimate>, format: fn(f64) -> String| {
+        value(checked.and_then(read), format)
+    };
+    words::CAP.line(
+        lang,
+        &[
+            ("cap", cap.to_string()),
+            ("budget", budget),
+            ("rate", known(queue.checked_at_rate, figure)),
+            ("p50", of(|level| level.ttft_ms_p50, latency_ms)),
+            ("p99", of(|level| level.ttft_ms_p99, latency_ms)),
+            ("refused", of(|level| level.refused_share, percent)),
+        ],
+    )
+}
+
+fn tried(flag: &str, choices: &[Choice], lang: Lang) -> Table {
+    let mut head = vec![Cell::sound(format!("--{flag}"))];
+    let columns = [
+        words::RUNNING,
+        words::THROUGHPUT,
+        words::TTFT,
+        words::ITL,
+        words::ITL99,
+        words::PREEMPTED,
+        words::ON_GRID,
+    ];
+    head.extend(heads(lang, &columns));
+    let rows = choices.iter().map(|choice| {
+        let mut row = choice_cells(choice);
+        row.insert(1, value(choice.level.running, figure).into());
+        row.push(if choice.on_graph_grid { words::YES } else { words::NO }.cell(lang));
+        row
+    });
+    Table { caption: None, head, rows: rows.collect(), words: Vec::new() }
+}
+
+fn what_if(plan: &Planned, lang: Lang) -> Section {
+    let signed = |share: Option<f64>| {
+        known(share, |share| format!("{}{}", if share > 0.0 { "+" } else { "" }, percent(share)))
+    };
+    let rows = plan.what_if.iter().map(|what| {
+        let level = &what.level;
+        vec![
+            words::change(what.change).cell(lang),
+            count(what.pool_tokens as u64).into(),
+            value(level.running, figure).into(),
+            with_percent(level.output_throughput, |n| decimal(n, 0)).into(),
+            signed(what.throughput_gain).into(),
+            value(level.ttft_ms_p50, latency_ms).into(),
+            signed(what.ttft_change).into(),
+            value(level.preemptions, figure).into(),
+        ]
+    });
+    let columns = [
+        words::CHANGE,
+        words::POOL_TOKENS,
+        words::RUNNING,
+        words::THROUGHPUT,
+        words::GAIN,
+        words::TTFT,
+        words::GAIN,
+        words::PREEMPTED,
+    ];
+    let table = Table { caption: None, head: heads(lang, &columns), rows: rows.collect(), words: Vec::new() };
+    Section { id: "what-if", title: words::WHAT_IF.line(lang, &[]), blocks: vec![Block::Table(table)] }
+}
+
+fn basis(plan: &Planned, lang: Lang) -> Section {
+    let server = &plan.server;
+    let text = words::BASIS_TEXT.line(
+        lang,
+        &[
+            ("seeds", server.seeds.to_string()),
+            ("error", percent(server.step_time_error)),
+            ("why", server.step_time_error_why.clone()),
+        ],
+    );
+    let mut blocks = vec![Block::Paragraph(text)];
+    blocks.extend(plan.warnings.iter().map(|warning| Block::Note {
+        tone: Tone::Caution,
+        title: words::WARNING.line(lang, &[]),
+        body: vec![text::warning(warning, lang)],
+    }));
+    Section { id: "basis", title: words::BASIS.line(lang, &[]), blocks }
+}
