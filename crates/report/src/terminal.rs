@@ -16,13 +16,14 @@ use crate::section::{badges, facts};
 use crate::text::{self, Text};
 use crate::view::View;
 use layout::{Ink, Screen};
+use precipice_analyze::findings::Severity;
 
 /// Lines of a screen.
 const SCREEN: usize = 40;
 /// Gaps in the line of gaps.
 const GAPS: usize = 4;
-/// Illnesses that are shown with their remedy.
-const ILLNESSES: usize = 2;
+/// Illnesses that are shown; the page has all of them, with all remedies.
+const ILLNESSES: usize = 3;
 
 /// Renders the summary: at most [`SCREEN`] lines, each within the style's width.
 pub(crate) fn render(view: &View<'_>, style: Style) -> String {
@@ -33,6 +34,7 @@ pub(crate) fn render(view: &View<'_>, style: Style) -> String {
         cards(view).iter().map(|card| (card.name.flat(), card.value.clone(), card.detail.flat())).collect();
     screen.key_figures(&keys);
     screen.blank();
+    diagnosis(view, &mut screen);
     screen.table(&latencies(view));
     let server = &view.analysis.findings.server;
     if server.running.mean.is_some() || server.kv_usage.median.is_some() {
@@ -43,17 +45,19 @@ pub(crate) fn render(view: &View<'_>, style: Style) -> String {
     for (name, text) in lines(view) {
         screen.entry(view.say(name), &text, Ink::Plain);
     }
-    let findings = &view.analysis.findings;
-    for illness in findings.diagnosis.iter().take(ILLNESSES) {
-        let (title, remedy) = text::diagnosis(illness, view.lang);
-        screen.entry(view.say(Text::Remedy), &format!("{} → {}", title.flat(), remedy.flat()), Ink::Plain);
-    }
-    let warnings: Vec<String> = findings
+    let (beyond, others): (Vec<_>, Vec<_>) = view
+        .analysis
+        .findings
         .warnings
         .iter()
         .filter(|warning| !text::voids(&warning.code))
-        .map(|warning| text::warning(warning, view.lang).flat())
-        .collect();
+        .partition(|warning| warning.code == "percentile_beyond_sample");
+    let mut warnings: Vec<String> =
+        others.into_iter().map(|warning| text::warning(warning, view.lang).flat()).collect();
+    // The table marks these percentiles: one sentence explains the mark.
+    if !beyond.is_empty() {
+        warnings.push(view.say(Text::WeakExplained).to_owned());
+    }
     let more =
         |left: usize| crate::document::fill(view.say(Text::TerminalMoreWarnings), &[("n", left.to_string())]);
     screen.entries_within(SCREEN, view.say(Text::Warning), &warnings, more);
@@ -71,6 +75,22 @@ fn headline(view: &View<'_>, screen: &mut Screen) {
     screen.dim(&facts.join(" · "));
     for warning in view.analysis.findings.warnings.iter().filter(|warning| text::voids(&warning.code)) {
         screen.entry(view.say(Text::Warning), &text::warning(warning, view.lang).flat(), Ink::Alarm);
+    }
+}
+
+/// What it suffers from, and the remedy for the gravest.
+fn diagnosis(view: &View<'_>, screen: &mut Screen) {
+    let illnesses = &view.analysis.findings.diagnosis;
+    for (place, illness) in illnesses.iter().take(ILLNESSES).enumerate() {
+        let (title, remedy) = text::diagnosis(illness, view.lang);
+        let ink = if illness.severity == Severity::Critical { Ink::Alarm } else { Ink::Plain };
+        screen.entry(view.say(Text::Diagnosis), &title.flat(), ink);
+        if place == 0 {
+            screen.entry(view.say(Text::Remedy), &remedy.flat(), Ink::Plain);
+        }
+    }
+    if !illnesses.is_empty() {
+        screen.blank();
     }
 }
 

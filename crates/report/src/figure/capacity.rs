@@ -50,6 +50,10 @@ pub(crate) fn demand(view: &View<'_>) -> Option<Figure> {
         }),
         time: None,
         height: 280,
-        table: None,
+        table: Some(view.table(
+            None,
+            &[Text::Quantity, Text::AxisRequests],
+            bars.iter().map(|bar| vec![view.cell(bar.0), figure(bar.1).into()]).collect(),
+        )),
     })
 }

@@ -1,8 +1,9 @@
 //! Preemption as a control loop.
 
-use super::timeline::{percentages, step_line, time_axis, value_at};
+use super::timeline::{percentages, step_line, thinned, time_axis, value_at};
 use super::{Figure, both, both_with, moments, numbers};
-use crate::number::{decimal, known, percent_fine};
+use crate::document::Table;
+use crate::number::{decimal, known, percent_fine, seconds};
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::figures::Line;
@@ -51,7 +52,11 @@ pub(crate) fn staircase(view: &View<'_>) -> Option<Figure> {
         }),
         time: Some(view.id("time")),
         height: 300,
-        table: None,
+        table: Some(view.table(
+            None,
+            &[Text::Moment, Text::PreemptionsSoFar],
+            times.iter().zip(&so_far).map(|(t, n)| vec![seconds(*t).into(), decimal(*n, 0).into()]).collect(),
+        )),
     })
 }
 
@@ -101,8 +106,25 @@ pub(crate) fn sawtooth(view: &View<'_>) -> Option<Figure> {
         // A close-up: its axis is its own.
         time: None,
         height: 340,
-        table: None,
+        table: Some(close_up(view, from, to)),
     })
+}
+
+/// KV usage and running over the close-up, at evenly spread scrapes.
+fn close_up(view: &View<'_>, from: f64, to: f64) -> Table {
+    let timeline = &view.analysis.figures.timeline;
+    let kv = cut(&timeline.kv_usage, from, to);
+    let rows = thinned(kv.len())
+        .map(|at| {
+            let t = kv.t_s[at];
+            vec![
+                seconds(t).into(),
+                known(kv.value[at], percent_fine).into(),
+                known(value_at(&timeline.running, t), |n| decimal(n, 0)).into(),
+            ]
+        })
+        .collect();
+    view.table(None, &[Text::Moment, Text::KvUsage, Text::Running], rows)
 }
 
 fn cut(line: &Line, from: f64, to: f64) -> Line {

@@ -4,6 +4,7 @@
 //! resolves both, so that a switch of language or theme needs no second copy of the data. Colours follow Okabe
 //! and Ito, and series differ in dash, fill or marker as well, so that none is told by its colour alone.
 
+mod calibration;
 mod capacity;
 mod control_loop;
 mod latency;
@@ -12,6 +13,7 @@ mod timeline;
 mod ttft;
 mod wall_clock;
 
+pub(crate) use calibration::flops_calibration;
 pub(crate) use capacity::demand;
 pub(crate) use control_loop::{sawtooth, staircase};
 pub(crate) use latency::latencies;

@@ -1,12 +1,15 @@
 //! Several runs side by side.
 
 use super::{Figure, both, label, numbers};
-use crate::document::Line;
+use crate::document::{Cell, Line, Table};
 use crate::lang::Lang;
-use crate::number::{count, decimal, figure, latency_ms};
+use crate::number::{count, decimal, figure, known, latency_ms, times};
 use crate::text::Text;
 use crate::view::View;
 use serde_json::{Value, json};
+
+/// Less than this, in milliseconds, is nothing that a log axis could show beside a prefill.
+const LEAST_MS: f64 = 0.05;
 
 fn names(views: &[View<'_>]) -> Vec<String> {
     views.iter().map(|view| label(&view.name)).collect()
@@ -70,11 +73,18 @@ pub(crate) fn panels(views: &[View<'_>]) -> Figure {
         }),
         time: None,
         height: 320,
-        table: None,
+        table: Some(table(
+            views,
+            &[
+                (Text::OutputTokPerS, &|v| known(v.analysis.findings.client.output_throughput, figure)),
+                (Text::ItlP99, &|v| known(v.analysis.findings.client.itl_ms.p99, latency_ms)),
+                (Text::Preemptions, &|v| known(v.analysis.findings.server.preemptions.count, count)),
+            ],
+        )),
     }
 }
 
-/// What was asked against what was resident, with the demand as a multiple of the pool.
+/// What was asked against what was resident, and above it the demand as a multiple of the pool.
 pub(crate) fn residents(views: &[View<'_>]) -> Figure {
     let names = names(views);
     let bars = |name: Text, values: Vec<Option<f64>>, colour: &str, pattern: &str| {
@@ -84,6 +94,21 @@ pub(crate) fn residents(views: &[View<'_>]) -> Figure {
             "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
         })
     };
+    let demand: Vec<Option<f64>> = views
+        .iter()
+        .map(|v| v.analysis.findings.capacity.oversubscription.filter(|ratio| *ratio > 0.0))
+        .collect();
+    // The line at 1, the whole pool, is always in sight.
+    let least = demand.iter().flatten().copied().fold(1.0, f64::min);
+    let most = demand.iter().flatten().copied().fold(1.0, f64::max);
+    let tallest = views
+        .iter()
+        .flat_map(|v| {
+            let findings = &v.analysis.findings;
+            [findings.capacity.concurrency.map(|n| n as f64), findings.server.running.peak]
+        })
+        .flatten()
+        .fold(1.0, f64::max);
     let data: Vec<Value> = vec![
         bars(
             Text::Asked,
@@ -99,9 +124,10 @@ pub(crate) fn residents(views: &[View<'_>]) -> Figure {
         ),
         json!({
             "type": "scatter", "mode": "markers+text", "name": both(Text::DemandOfPool), "yaxis": "y2", "x": names,
-            "y": numbers(views.iter().map(|v| v.analysis.findings.capacity.oversubscription)),
-            "text": views.iter().map(|v| v.analysis.findings.capacity.oversubscription.map(crate::number::times).unwrap_or_default()).collect::<Vec<_>>(),
-            "textposition": "top center", "marker": { "color": "$kv", "symbol": "diamond", "size": 10 },
+            "y": numbers(demand.iter().copied()),
+            "text": demand.iter().map(|ratio| ratio.map(times).unwrap_or_default()).collect::<Vec<_>>(),
+            "textposition": "middle right", "cliponaxis": false, "hoverinfo": "skip",
+            "marker": { "color": "$kv", "symbol": "diamond", "size": 11 },
         }),
     ];
     Figure {
@@ -110,16 +136,31 @@ pub(crate) fn residents(views: &[View<'_>]) -> Figure {
         data: data.into(),
         layout: json!({
             "barmode": "group",
-            "xaxis": { "type": "category" },
-            "yaxis": { "title": both(Text::AxisRequests), "rangemode": "tozero" },
-            "yaxis2": { "title": both(Text::DemandOfPool), "type": "log", "overlaying": "y", "side": "right", "showgrid": false,
+            "xaxis": { "type": "category", "anchor": "y" },
+            "yaxis": { "title": both(Text::AxisRequests), "range": [0.0, tallest * 1.15], "domain": [0.0, 0.62] },
+            // A panel of its own: markers over bars can't be read.
+            "yaxis2": { "title": both(Text::DemandOfPool), "type": "log", "domain": [0.72, 1.0],
+                "range": [least.log10() - 0.3, most.log10() + 0.3],
                 "tickvals": [0.01, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 100],
                 "ticktext": ["0.01×", "0.1×", "0.25×", "0.5×", "1×", "2×", "4×", "8×", "16×", "32×", "100×"],
             },
+            "shapes": [{
+                "type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y2", "y0": 1, "y1": 1,
+                "line": { "color": "$client", "dash": "dot", "width": 1 },
+            }],
+            "hovermode": "closest",
         }),
         time: None,
-        height: 360,
-        table: None,
+        height: 420,
+        table: Some(table(
+            views,
+            &[
+                (Text::Asked, &|v| known(v.analysis.findings.capacity.concurrency, count)),
+                (Text::RunningPeak, &|v| known(v.analysis.findings.server.running.peak, |n| decimal(n, 0))),
+                (Text::RunningMean, &|v| known(v.analysis.findings.server.running.mean, figure)),
+                (Text::DemandOfPool, &|v| known(v.analysis.findings.capacity.oversubscription, times)),
+            ],
+        )),
     }
 }
 
@@ -128,10 +169,19 @@ pub(crate) fn ttft_parts_series(views: &[View<'_>]) -> Option<Figure> {
     if views.iter().all(|view| view.analysis.figures.ttft_parts_ms.queue.is_none()) {
         return None;
     }
+    let parts = |v: &View<'_>| {
+        let parts = v.analysis.figures.ttft_parts_ms;
+        [parts.queue, parts.prefill, parts.other]
+    };
+    let shown: Vec<f64> = views.iter().flat_map(parts).flatten().filter(|ms| *ms >= LEAST_MS).collect();
+    // Bars of a log axis begin at the power of ten below the smallest.
+    let floor = shown.iter().copied().fold(f64::INFINITY, f64::min).log10().floor();
+    let top = shown.iter().copied().fold(LEAST_MS, f64::max).log10();
     let names = names(views);
     let bars = |name: Text, values: Vec<Option<f64>>, colour: &str, pattern: &str| {
+        // A log axis has no place for what rounds to nothing; the table has.
         let positive: Vec<Option<f64>> =
-            values.into_iter().map(|value| value.filter(|ms| *ms > 0.0)).collect();
+            values.into_iter().map(|value| value.filter(|ms| *ms >= LEAST_MS)).collect();
         json!({
             "type": "bar", "name": both(name), "x": names, "y": numbers(positive.iter().copied()),
             "text": positive.iter().map(|value| value.map(latency_ms).unwrap_or_default()).collect::<Vec<_>>(), "textposition": "outside", "cliponaxis": false,
@@ -165,13 +215,40 @@ pub(crate) fn ttft_parts_series(views: &[View<'_>]) -> Option<Figure> {
             "barmode": "group",
             "xaxis": { "type": "category" },
             "yaxis": {
-                "title": both(Text::AxisLogTime), "type": "log",
+                "title": both(Text::AxisLogTime), "type": "log", "range": [floor - 0.3, top + 0.4],
                 "tickvals": [0.1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6],
                 "ticktext": ["0.1 ms", "1 ms", "10 ms", "0.1 s", "1 s", "10 s", "100 s", "1,000 s"],
             },
         }),
         time: None,
         height: 340,
-        table: None,
+        table: Some(table(
+            views,
+            &[
+                (Text::PartQueue, &|v| known(v.analysis.figures.ttft_parts_ms.queue, latency_ms)),
+                (Text::PartPrefill, &|v| known(v.analysis.figures.ttft_parts_ms.prefill, latency_ms)),
+                (Text::PartOther, &|v| known(v.analysis.figures.ttft_parts_ms.other, latency_ms)),
+                (Text::PartTotal, &|v| known(v.analysis.figures.ttft_parts_ms.total, latency_ms)),
+            ],
+        )),
     })
+}
+
+/// A column of a table of runs: its head, and what stands in it.
+type Column<'a> = (Text, &'a dyn Fn(&View<'_>) -> String);
+
+/// The runs as rows, with a column for each of these.
+fn table(views: &[View<'_>], columns: &[Column<'_>]) -> Table {
+    let lang = lang_of(views);
+    let mut head = vec![Cell::of(Text::Run, lang)];
+    head.extend(columns.iter().map(|(name, _)| Cell::of(*name, lang)));
+    let rows = views
+        .iter()
+        .map(|view| {
+            let mut row = vec![Cell::sound(view.name.clone())];
+            row.extend(columns.iter().map(|(_, of)| Cell::sound(of(view))));
+            row
+        })
+        .collect();
+    Table { head, rows, ..Table::default() }
 }

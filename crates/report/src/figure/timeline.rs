@@ -111,8 +111,7 @@ pub(crate) fn stacked(view: &View<'_>) -> Option<Figure> {
         }),
         time: Some(view.id("time")),
         height: 340,
-        // The waveform's table holds these columns.
-        table: None,
+        table: Some(timeline_table(view)),
     })
 }
 
@@ -217,7 +216,7 @@ pub(super) fn value_at(line: &Line, t_s: f64) -> Option<f64> {
 }
 
 /// Places of at most [`ROWS`] rows, evenly spread, both ends among them.
-fn thinned(len: usize) -> impl Iterator<Item = usize> {
+pub(super) fn thinned(len: usize) -> impl Iterator<Item = usize> {
     let rows = len.min(ROWS);
     (0..rows).map(move |row| if rows < 2 { 0 } else { row * (len - 1) / (rows - 1) })
 }

@@ -6,6 +6,9 @@ use crate::text::Text;
 use crate::view::View;
 use serde_json::json;
 
+/// Less than this, in milliseconds, has no bar on a log axis; the table beside it holds it all the same.
+const LEAST_MS: f64 = 0.05;
+
 /// Queue, prefill and rest on a log axis, since the first is often hundreds of times the second.
 pub(crate) fn ttft_parts(view: &View<'_>) -> Option<Figure> {
     let parts = &view.analysis.figures.ttft_parts_ms;
@@ -16,7 +19,7 @@ pub(crate) fn ttft_parts(view: &View<'_>) -> Option<Figure> {
     ]
     .into_iter()
     .filter_map(|(name, ms, share, colour, pattern)| {
-        ms.filter(|ms| *ms > 0.0).map(|ms| (name, ms, share, colour, pattern))
+        ms.filter(|ms| *ms >= LEAST_MS).map(|ms| (name, ms, share, colour, pattern))
     })
     .collect();
     if bars.is_empty() {
@@ -51,6 +54,7 @@ pub(crate) fn ttft_parts(view: &View<'_>) -> Option<Figure> {
         }),
         time: None,
         height: 230,
+        // The table of parts stands right below it.
         table: None,
     })
 }

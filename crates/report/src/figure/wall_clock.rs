@@ -1,7 +1,7 @@
 //! Where the wall clock went.
 
 use super::{Figure, both, numbers};
-use crate::number::{known, percent};
+use crate::number::{known, percent, seconds};
 use crate::text::Text;
 use crate::view::View;
 use serde_json::{Value, json};
@@ -18,13 +18,21 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
     if parts.iter().filter(|part| part.1.is_some()).count() < 2 {
         return None;
     }
+    let clock = view.analysis.findings.client.duration_s;
+    let rows = parts
+        .iter()
+        .map(|(name, share, ..)| {
+            let lasted = share.zip(clock).map(|(share, clock)| share * clock);
+            vec![view.cell(*name), known(*share, percent).into(), known(lasted, seconds).into()]
+        })
+        .collect();
     let data: Vec<Value> = parts
         .into_iter()
         .filter_map(|(name, value, colour, pattern)| {
             let value = value?;
             Some(json!({
                 "type": "bar", "orientation": "h", "name": both(name), "y": [""], "x": numbers([Some(value * 100.0)]),
-                "text": [percent(value)], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
+                "text": [labelled(value, clock)], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
                 "hovertemplate": "%{x:.1f} %",
                 "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
             }))
@@ -42,6 +50,15 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
         }),
         time: None,
         height: 170,
-        table: None,
+        table: Some(view.table(None, &[Text::Part, Text::Share, Text::WallClock], rows)),
     })
+}
+
+/// Share and seconds; a sliver has no room for them, and the legend and the table have its figure.
+fn labelled(share: f64, clock: Option<f64>) -> String {
+    match clock {
+        _ if share < 0.04 => String::new(),
+        Some(clock) if share >= 0.1 => format!("{} · {}", percent(share), seconds(share * clock)),
+        _ => percent(share),
+    }
 }

@@ -18,6 +18,7 @@ pub(crate) fn document(views: &[View<'_>], lang: Lang) -> Document {
     blocks.push(Block::Figure(figure::panels(views)));
     blocks.push(Block::Figure(figure::residents(views)));
     blocks.extend(figure::ttft_parts_series(views).map(Block::Figure));
+    blocks.extend(figure::flops_calibration(views).map(Block::Figure));
     let mut sections = vec![
         Section { id: "series", title: line(Text::SectionSeries, &[]), blocks },
         changes(&differing, views, lang),

@@ -383,7 +383,16 @@ messages! {
     PanelItl: "p99 ITL (ms)" | "p99 ITL (ms)";
     PanelPreemptions: "Preemptions" | "抢占次数";
     PanelsCaption: "Each panel has its own scale. Where throughput falls and p99 ITL does not, the cliff is in the queue, not in decoding." | "三个面板各自缩放。吞吐掉了而 p99 ITL 没变,断崖就断在排队上,不在解码上。";
-    ResidentsCaption: "Asked against resident at the peak; diamonds: demand as a multiple of the pool (right, log scale). Above 1× the bars part." | "请求的并发与驻留峰值;菱形是 KV 需求占池的倍数(右轴,对数)。超过 1× 两根柱子就分开。";
+    ResidentsCaption: "Asked against resident at the peak; above them, demand as a multiple of the pool (log scale). Beyond 1×, the dotted line, the bars part." | "请求的并发与驻留峰值;上方是 KV 需求占池的倍数(对数)。越过 1× 的虚线,两根柱子就分开。";
+    CalibrationCaption: "FLOPs a token against the mean context at which a token is computed. The line goes through {n} runs without preemption (R² = {r2}); what lies above it was computed again: {excess}." | "每 token 的 FLOPs 与前向时的平均上下文。直线由 {n} 次零抢占的运行定出(R² = {r2});高出直线的就是重算:{excess}。";
+    CalibrationExpectedCaption: "FLOPs a token against the mean context at which a token is computed, beside what the model's shape makes it without preemption; what lies above it was computed again: {excess}." | "每 token 的 FLOPs 与前向时的平均上下文,旁边是按模型结构算出的无抢占值;高出的部分就是重算:{excess}。";
+    CalibrationNothing: "nothing here" | "这里没有";
+    WithoutPreemptionRuns: "Runs without preemption" | "零抢占的运行";
+    WithPreemptionRuns: "Runs with preemption" | "有抢占的运行";
+    FittedLine: "Line through those without preemption" | "零抢占定的直线";
+    ExpectedByShape: "Expected from the model's shape" | "按模型结构应为";
+    AxisContext: "Mean context of a token" | "平均上下文(token)";
+    AxisFlopsPerToken: "GFLOP a token" | "GFLOP / token";
     TtftSeriesCaption: "Parts of the mean TTFT in each run, log scale." | "各次运行的 TTFT 三段分解(对数纵轴)。";
     DiffersNothing: "No setting that the runs record differs: differences between them are noise, or come from something that is not recorded." | "记录下来的设置没有任何不同:差异来自噪声,或来自没有记录的因素。";
     DiffersOne: "One setting differs ({names}), so what differs in the results can be put down to it, within the noise." | "只有一项设置不同({names}),结果的差异可以归因于它(噪声之内)。";
@@ -444,5 +453,6 @@ messages! {
     Server: "Server" | "服务端";
     Above90: "> 90 %" | "> 90 %";
     Capacity: "Capacity" | "容量";
+    Diagnosis: "Diagnosis" | "诊断";
     Remedy: "Remedy" | "处方";
 }
