@@ -2,13 +2,12 @@
 
 use crate::clock::Clock;
 use crate::config::ServeConfig;
-use crate::engine::{Command, Core, Delivery, Pace, QueueGauge};
+use crate::engine::{Collected, Command, Core, Pace, QueueGauge};
 use crate::faults::Faults;
 use crate::http;
 use crate::log::Log;
 use crate::metrics::{DelayAudit, Figures, HttpCounts};
 use crate::tokenizer::Tokenizer;
-use axum::serve::ListenerExt as _;
 use precipice_engine::{ConfigError, EngineLoop, ServerMetrics};
 use precipice_record::Ns;
 use std::io;
@@ -85,7 +84,7 @@ pub struct Server {
     local_addr: SocketAddr,
     shared: Arc<Shared>,
     pace: Pace,
-    deliveries: UnboundedReceiver<Vec<Delivery>>,
+    collected: UnboundedReceiver<Collected>,
     log: Log,
     log_every: Duration,
 }
@@ -112,7 +111,7 @@ impl Server {
         let queue = Arc::new(QueueGauge::default());
         let alive = Arc::new(AtomicBool::new(true));
         let (commands, inbox) = mpsc::channel();
-        let (outbox, deliveries) = unbounded_channel();
+        let (outbox, collected) = unbounded_channel();
         let max_model_len = config.engine.max_model_len;
         let core = Core::new(
             EngineLoop::new(config.engine)?,
@@ -125,7 +124,8 @@ impl Server {
         let pace = Pace {
             core,
             commands: inbox,
-            deliveries: outbox,
+            collected: outbox,
+            deliveries: Vec::new(),
             clock,
             log: log.clone(),
             log_iterations: config.log_iterations,
@@ -152,7 +152,7 @@ impl Server {
             next_key: AtomicU64::new(0),
             in_service: AtomicU32::new(0),
         });
-        Ok(Self { listener, local_addr, shared, pace, deliveries, log, log_every: config.log_every })
+        Ok(Self { listener, local_addr, shared, pace, collected, log, log_every: config.log_every })
     }
 
     /// Where it listens.
@@ -167,19 +167,17 @@ impl Server {
     /// # Errors
     /// When the system refuses a thread or the socket.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
-        let Self { listener, local_addr, shared, pace, deliveries, log, log_every } = self;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        // A token must not wait for the one after it.
-        let listener = listener.tap_io(|socket| {
-            let _refused = socket.set_nodelay(true);
-        });
+        let Self { listener, local_addr, shared, pace, collected, log, log_every } = self;
+        let listener = http::Listener(tokio::net::TcpListener::from_std(listener)?);
         let engine = thread::Builder::new().name("engine".to_owned()).spawn(move || pace.run())?;
-        let distribution = tokio::spawn(distribute(deliveries));
+        let distribution = tokio::spawn(distribute(collected));
         let reporter = tokio::spawn(report(Arc::clone(&shared), log.clone(), log_every));
         log.listening(local_addr);
         let stop = shared.commands.clone();
         let (stopped, farewell) = tokio::sync::oneshot::channel();
-        let graceful = axum::serve(listener, http::router(Arc::clone(&shared)))
+        let service =
+            http::router(Arc::clone(&shared)).into_make_service_with_connect_info::<http::Connection>();
+        let graceful = axum::serve(listener, service)
             .with_graceful_shutdown(async move {
                 shutdown.await;
                 // Without the engine every open response ends.
@@ -213,10 +211,10 @@ impl Server {
     }
 }
 
-/// Hands the tokens of each step to their responses.
-async fn distribute(mut deliveries: UnboundedReceiver<Vec<Delivery>>) {
-    while let Some(step) = deliveries.recv().await {
-        for Delivery { to, event } in step {
+/// Hands tokens to the responses that are written whole.
+async fn distribute(mut collected: UnboundedReceiver<Collected>) {
+    while let Some(step) = collected.recv().await {
+        for (to, event) in step {
             // A response that is gone has aborted its request already.
             let _gone = to.send(event);
         }

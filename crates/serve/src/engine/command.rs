@@ -1,7 +1,9 @@
 //! What the HTTP side asks of the engine's thread, and what it gets back.
 
+use crate::http::EngineEnd;
 use precipice_engine::{Finish, NewRequest};
 use precipice_record::Ns;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -33,7 +35,16 @@ pub(crate) struct Outlet {
     /// Which choice of the response it is.
     pub(crate) choice: u32,
     /// The response.
-    pub(crate) to: UnboundedSender<TokenEvent>,
+    pub(crate) to: Way,
+}
+
+/// The way to a response.
+#[derive(Clone)]
+pub(crate) enum Way {
+    /// Each token is written to the client's socket at once.
+    Stream(Arc<EngineEnd>),
+    /// The response is written when all tokens are there.
+    Whole(UnboundedSender<TokenEvent>),
 }
 
 /// A token.
@@ -49,11 +60,14 @@ pub(crate) struct TokenEvent {
     pub(crate) due: Ns,
 }
 
-/// A token and its way. The engine sends those of a step as one message, so that the runtime wakes once.
+/// A token and its way.
 pub(crate) struct Delivery {
-    pub(crate) to: UnboundedSender<TokenEvent>,
+    pub(crate) to: Way,
     pub(crate) event: TokenEvent,
 }
+
+/// Tokens of a step for responses that are written whole: one message, so that the runtime wakes once.
+pub(crate) type Collected = Vec<(UnboundedSender<TokenEvent>, TokenEvent)>;
 
 /// How many requests wait, known to both sides without a lock.
 #[derive(Debug, Default)]

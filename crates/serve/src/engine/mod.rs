@@ -10,6 +10,6 @@ mod command;
 mod core;
 mod pace;
 
-pub(crate) use command::{Command, Delivery, Outlet, QueueGauge, Submission, TokenEvent};
+pub(crate) use command::{Collected, Command, Outlet, QueueGauge, Submission, TokenEvent, Way};
 pub(crate) use core::Core;
 pub(crate) use pace::Pace;

@@ -4,7 +4,7 @@
 //! tokens and not all later ones. The thread sleeps until shortly before an end and then spins; with nothing to do
 //! it sleeps until a command comes.
 
-use super::command::{Command, Delivery, Submission};
+use super::command::{Collected, Command, Delivery, Submission, Way};
 use super::core::Core;
 use crate::clock::Clock;
 use crate::faults::Stalls;
@@ -25,7 +25,9 @@ const SLIP: Ns = Ns(250_000_000);
 pub(crate) struct Pace {
     pub(crate) core: Core,
     pub(crate) commands: Receiver<Command>,
-    pub(crate) deliveries: UnboundedSender<Vec<Delivery>>,
+    pub(crate) collected: UnboundedSender<Collected>,
+    /// Memory of the tokens of a step.
+    pub(crate) deliveries: Vec<Delivery>,
     pub(crate) clock: Clock,
     pub(crate) log: Log,
     pub(crate) log_iterations: bool,
@@ -145,9 +147,17 @@ impl Pace {
     }
 
     fn deliver(&mut self, now: Ns, waited: Ns) {
-        let mut deliveries = Vec::new();
+        let mut deliveries = std::mem::take(&mut self.deliveries);
         let line = self.core.complete(now, waited, &mut deliveries);
-        if !deliveries.is_empty() && self.deliveries.send(deliveries).is_err() {
+        let mut collected = Collected::new();
+        for Delivery { to, event } in deliveries.drain(..) {
+            match to {
+                Way::Stream(stream) => stream.token(event),
+                Way::Whole(response) => collected.push((response, event)),
+            }
+        }
+        self.deliveries = deliveries;
+        if !collected.is_empty() && self.collected.send(collected).is_err() {
             // The runtime is gone, and with it every client: the stop is on its way.
             return;
         }

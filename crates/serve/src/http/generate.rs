@@ -3,11 +3,12 @@
 use super::admission::{self, Admitted};
 use super::json;
 use super::reply::{Choice, ENGINE_DIED, Reply};
-use super::stream::EventStream;
-use crate::engine::{Command, Outlet, Submission};
+use super::socket::Connection;
+use super::stream::{EventStream, Framing};
+use crate::engine::{Command, Outlet, Submission, Way};
 use crate::server::Shared;
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
 use precipice_engine::kv::unique_stream;
 use precipice_engine::{Content, NewRequest};
@@ -22,7 +23,13 @@ const OUTPUT: u64 = 0x6f75_7470;
 const RESPONSE: u64 = 0x7265_7370;
 
 /// Answers a request.
-pub(super) async fn generate(shared: &Arc<Shared>, endpoint: Endpoint, body: &[u8]) -> Response {
+pub(super) async fn generate(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    connection: Connection,
+    version: Version,
+    body: &[u8],
+) -> Response {
     let arrival = shared.clock.now();
     let request = match IncomingRequest::parse(endpoint, body) {
         Ok(request) => request,
@@ -44,37 +51,53 @@ pub(super) async fn generate(shared: &Arc<Shared>, endpoint: Endpoint, body: &[u
             return admission::queue_full(limit, waiting).into_response();
         }
     }
-    let reply = submit(shared, &request, admitted, number, arrival, fate.cut_after);
     if request.stream {
-        let mut response = Response::new(Body::new(EventStream::new(reply)));
+        let framing = if version < Version::HTTP_11 { Framing::Plain } else { Framing::Chunked };
+        let (stream, engine_end) = EventStream::open(connection, framing);
+        let way = Way::Stream(Arc::new(engine_end));
+        let (reply, submissions) = prepare(shared, &request, admitted, number, arrival, fate.cut_after, &way);
+        stream.answer(reply);
+        submit(shared, submissions);
+        let mut response = Response::new(Body::new(stream));
         let content_type = HeaderValue::from_static("text/event-stream; charset=utf-8");
         response.headers_mut().insert(header::CONTENT_TYPE, content_type);
         return response;
     }
-    match reply.whole().await {
+    let (to, events) = unbounded_channel();
+    let way = Way::Whole(to);
+    let (reply, submissions) = prepare(shared, &request, admitted, number, arrival, fate.cut_after, &way);
+    // The engine alone holds the way from here on: when it is gone, no more events come.
+    drop(way);
+    submit(shared, submissions);
+    match reply.whole(events).await {
         Some(body) if fate.cut_after.is_none() => json(StatusCode::OK, body),
         Some(_) => Response::new(Body::new(super::stream::CutBody)),
         None => admission::internal(ENGINE_DIED).into_response(),
     }
 }
 
-/// Hands every output of a request to the engine.
-fn submit(
+/// Hands requests to the engine. Without one their outlets are dropped, and the response ends.
+fn submit(shared: &Shared, submissions: Vec<Submission>) {
+    shared.queue.submitted(submissions.len() as u32);
+    let _gone = shared.commands.send(Command::Submit(submissions));
+}
+
+/// The response to a request, and its outputs as the engine's requests.
+fn prepare(
     shared: &Arc<Shared>,
     request: &IncomingRequest,
     admitted: Admitted,
     number: u32,
     arrival: Ns,
     cut_after: Option<u32>,
-) -> Reply {
+    way: &Way,
+) -> (Reply, Vec<Submission>) {
     let n = request.n;
     let outputs = admitted.prompts.len() as u32 * n;
     let first_key = shared.next_key.fetch_add(u64::from(outputs), Ordering::Relaxed);
-    let (to, events) = unbounded_channel();
     let mut choices = Vec::with_capacity(outputs as usize);
     let mut submissions = Vec::with_capacity(outputs as usize);
     let mut prompt_tokens = 0;
-    shared.queue.submitted(outputs);
     shared.in_service.fetch_add(1, Ordering::Relaxed);
     for (ids, max_tokens) in admitted.prompts.into_iter().zip(admitted.max_tokens) {
         prompt_tokens += ids.len() as u32;
@@ -98,12 +121,10 @@ fn submit(
                 priority: request.priority,
                 arrival: arrival.0,
             };
-            let outlet = Outlet { choice, to: to.clone() };
+            let outlet = Outlet { choice, to: way.clone() };
             submissions.push(Submission { request, arrival, n, outlet });
         }
     }
-    // Without an engine the outlets are dropped, and the response ends.
-    let _gone = shared.commands.send(Command::Submit(submissions));
     let (prefix, endpoint) = match request.endpoint {
         Endpoint::Completions => ("cmpl", Endpoint::Completions),
         Endpoint::Chat => ("chatcmpl", Endpoint::Chat),
@@ -114,9 +135,8 @@ fn submit(
     );
     let created = shared.clock.unix_now().as_secs();
     let fingerprint = format!("vllm-{}-precipice", shared.version);
-    Reply {
+    let reply = Reply {
         shared: Arc::clone(shared),
-        events,
         writer: ResponseWriter::new(endpoint, &id, created, &shared.model, &fingerprint, request.stream),
         chat: request.endpoint == Endpoint::Chat,
         open: choices.len(),
@@ -127,5 +147,7 @@ fn submit(
         return_token_ids: request.return_token_ids,
         cut_after,
         tokens: 0,
-    }
+        scratch: Vec::with_capacity(384),
+    };
+    (reply, submissions)
 }

@@ -5,19 +5,24 @@
 //! | `generate` | `/v1/completions`, `/v1/chat/completions`: from body to requests of the engine |
 //! | `admission` | what is refused before the engine sees it |
 //! | `reply` | a response in the making: choices, usage, the abort when its client goes away |
-//! | `stream` | a response as server-sent events |
+//! | `stream` | a response as server-sent events, written by the engine's thread |
+//! | `socket` | connections that both hyper and the engine's thread write to |
 //! | `info` | everything else |
 
 mod admission;
 mod generate;
 mod info;
 mod reply;
+mod socket;
 mod stream;
+
+pub(crate) use socket::{Connection, Listener};
+pub(crate) use stream::EngineEnd;
 
 use crate::server::Shared;
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -30,15 +35,14 @@ const BODY_LIMIT: usize = 64 << 20;
 
 /// All endpoints.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
-    let completions = |State(shared): State<Arc<Shared>>, body: Bytes| async move {
-        generate::generate(&shared, Endpoint::Completions, &body).await
-    };
-    let chat = |State(shared): State<Arc<Shared>>, body: Bytes| async move {
-        generate::generate(&shared, Endpoint::Chat, &body).await
+    let answer = |endpoint| {
+        move |State(shared): State<Arc<Shared>>, connection: ConnectInfo<Connection>, version, body: Bytes| async move {
+            generate::generate(&shared, endpoint, connection.0, version, &body).await
+        }
     };
     Router::new()
-        .route("/v1/completions", post(completions))
-        .route("/v1/chat/completions", post(chat))
+        .route("/v1/completions", post(answer(Endpoint::Completions)))
+        .route("/v1/chat/completions", post(answer(Endpoint::Chat)))
         .route("/v1/models", get(info::models))
         .route("/tokenize", post(info::tokenize))
         .route("/detokenize", post(info::detokenize))

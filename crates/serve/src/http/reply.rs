@@ -3,6 +3,7 @@
 use crate::engine::{Command, TokenEvent};
 use crate::server::Shared;
 use precipice_engine::Finish;
+use precipice_record::Ns;
 use precipice_wire::openai::{ErrorBody, ResponseWriter, TokenChunk, UsageCounts};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,7 +30,6 @@ pub(super) struct Choice {
 /// A response: its choices and where their tokens come from. Dropped before its end, it aborts what is open.
 pub(super) struct Reply {
     pub(super) shared: Arc<Shared>,
-    pub(super) events: UnboundedReceiver<TokenEvent>,
     pub(super) writer: ResponseWriter,
     pub(super) chat: bool,
     pub(super) choices: Vec<Choice>,
@@ -44,6 +44,8 @@ pub(super) struct Reply {
     pub(super) cut_after: Option<u32>,
     /// Tokens so far, all choices.
     pub(super) tokens: u32,
+    /// The event in the making: its memory is used again.
+    pub(super) scratch: Vec<u8>,
 }
 
 impl Reply {
@@ -56,14 +58,19 @@ impl Reply {
         UsageCounts { prompt: self.prompt_tokens, completion: self.tokens }
     }
 
+    /// A token of a step that ended at `due` is on its way to the client.
+    pub(super) fn written(&self, due: Ns) {
+        self.shared.delay.observe(self.shared.clock.now().since(due));
+    }
+
     /// Takes a token in. Events are handed to `frame`, one by one.
-    pub(super) fn token(&mut self, event: TokenEvent, mut frame: impl FnMut(Vec<u8>)) {
-        self.shared.delay.observe(self.shared.clock.now().since(event.due));
+    pub(super) fn token(&mut self, event: TokenEvent, mut frame: impl FnMut(&[u8])) {
+        let out = &mut self.scratch;
         if self.chat && self.tokens == 0 {
             for (index, choice) in self.choices.iter().enumerate() {
                 let usage = UsageCounts { prompt: choice.prompt, completion: 0 };
-                let mut out = Vec::with_capacity(384);
-                self.writer.role(&mut out, index as u32, self.continuous_usage.then_some(usage));
+                out.clear();
+                self.writer.role(out, index as u32, self.continuous_usage.then_some(usage));
                 frame(out);
             }
         }
@@ -78,9 +85,9 @@ impl Reply {
         self.shared.tokenizer.decode_into(id, &mut text);
         let ids = [id];
         let usage = UsageCounts { prompt: choice.prompt, completion: choice.tokens };
-        let mut out = Vec::with_capacity(320);
+        out.clear();
         self.writer.token(
-            &mut out,
+            out,
             &TokenChunk {
                 index: event.choice,
                 text: &text,
@@ -94,12 +101,13 @@ impl Reply {
         frame(out);
         if last {
             if self.include_usage {
-                let mut out = Vec::with_capacity(320);
-                self.writer.usage(&mut out, self.usage());
+                let usage = UsageCounts { prompt: self.prompt_tokens, completion: self.tokens };
+                out.clear();
+                self.writer.usage(out, usage);
                 frame(out);
             }
-            let mut out = Vec::new();
-            ResponseWriter::done(&mut out);
+            out.clear();
+            ResponseWriter::done(out);
             frame(out);
         }
     }
@@ -114,10 +122,9 @@ impl Reply {
     }
 
     /// The body of a response without stream, when all is generated; `None` if the engine died before.
-    pub(super) async fn whole(mut self) -> Option<Vec<u8>> {
+    pub(super) async fn whole(mut self, mut events: UnboundedReceiver<TokenEvent>) -> Option<Vec<u8>> {
         while self.open > 0 && !self.cut() {
-            let event = self.events.recv().await?;
-            self.shared.delay.observe(self.shared.clock.now().since(event.due));
+            let event = events.recv().await?;
             self.tokens += 1;
             self.open -= usize::from(event.finish.is_some());
             if let Some(choice) = self.choices.get_mut(event.choice as usize) {
