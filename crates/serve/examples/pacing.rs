@@ -1,8 +1,8 @@
 //! How late tokens are at 10,000 a second: `pacing [STREAMS [TOKENS_A_STREAM]]`.
 //!
-//! Server and client are two threads of this process; pin it with `taskset -c 0` to give both one core. The steps
-//! last as long as it takes that all streams together make 10,000 tokens a second. Delay is from the end of a token's
-//! step on the engine's timeline to its write (`precipice:token_delay_seconds`).
+//! The server has the first core to itself, the client the second. The steps last as long as it takes that all
+//! streams together make 10,000 tokens a second. Delay is from the end of a token's step on the engine's timeline to
+//! the return of its write (`precipice:token_delay_seconds`).
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people who measure")]
 
@@ -32,6 +32,13 @@ async fn ask(address: std::net::SocketAddr, request: String) -> String {
     String::from_utf8(answer).unwrap()
 }
 
+/// From here on this thread, and those it starts, run on this core alone.
+fn pin(core: usize) {
+    let mut cores = rustix::thread::CpuSet::new();
+    cores.set(core);
+    rustix::thread::sched_setaffinity(None, &cores).expect("a core to itself");
+}
+
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|number| number.parse::<u32>().expect("a number"));
     let streams = numbers.next().unwrap_or(32);
@@ -42,10 +49,12 @@ fn main() {
     let address = server.local_addr();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let thread = std::thread::spawn(move || {
+        pin(0);
         server.run_here(async {
             let _dropped = stopped.await;
         })
     });
+    pin(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let begun = Instant::now();
     let page = runtime.block_on(async {
@@ -70,7 +79,11 @@ fn main() {
         println!("  within {bound:>7} s: {:7.3} %", 100.0 * count.parse::<f64>().unwrap() / total);
     }
     let cpu = page.lines().find_map(|line| line.strip_prefix("process_cpu_seconds_total "));
-    println!("  CPU of both sides: {} s in {:.1} s", cpu.unwrap_or("?"), begun.elapsed().as_secs_f64());
+    println!(
+        "  CPU of both sides together: {} s in {:.1} s",
+        cpu.unwrap_or("?"),
+        begun.elapsed().as_secs_f64()
+    );
     drop(stop);
     thread.join().unwrap().unwrap();
 }

@@ -118,7 +118,15 @@ impl Connection {
         if let Some(turn) = self.send() {
             return turn;
         }
-        if readable || closed { self.receive(closed, bench) } else { Turn::Goes }
+        if !readable && !closed {
+            return Turn::Goes;
+        }
+        match self.receive(closed, bench) {
+            // The server closed right behind its answer. No further event tells of that: kept, the connection would
+            // take a request that nobody answers.
+            Turn::Ended(ending) if closed => Turn::Ended(Ending { keep: false, ..ending }),
+            turn => turn,
+        }
     }
 
     fn begin(&mut self, bench: &mut Bench<'_>) -> Turn {

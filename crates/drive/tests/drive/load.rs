@@ -33,6 +33,24 @@ fn a_closed_loop_sends_the_whole_plan_and_keeps_its_connections() {
     assert!((1..=4).contains(&phases(Phase::Drain)), "{}", phases(Phase::Drain));
 }
 
+/// llama.cpp does this when more connections wait than it has threads. The client learns of the answer and of the end
+/// of the connection at once; what it would send there afterwards is never answered, and never refused.
+#[test]
+fn a_connection_that_ends_right_behind_an_answer_carries_nothing_more() {
+    let server = Server::start(|asked, stream| {
+        if asked.on_connection == 0 {
+            stream.write_all(good(3).as_bytes()).ok();
+            stream.shutdown(std::net::Shutdown::Write).ok();
+        }
+        Then::Keep
+    });
+    let mut test = Test::closed(8, 400);
+    // Only the mistake waits for it.
+    test.load.timeouts.total = Some(Duration::from_secs(20));
+    let (run, _) = test.run(&server.url());
+    assert_eq!(run.requests.iter().filter(|row| row.completed()).count(), 400);
+}
+
 #[test]
 fn several_threads_share_one_plan() {
     let server = ok();

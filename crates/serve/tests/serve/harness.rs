@@ -122,7 +122,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    fn parse(raw: &[u8], read: bool) -> Self {
+    pub(crate) fn parse(raw: &[u8], read: bool) -> Self {
         let split = raw.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
         let head = String::from_utf8_lossy(&raw[..split]).to_ascii_lowercase();
         let status = head.split_whitespace().nth(1).unwrap().parse().unwrap();

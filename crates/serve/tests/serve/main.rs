@@ -8,3 +8,4 @@ mod faults;
 mod generation;
 mod harness;
 mod metrics;
+mod sockets;
