@@ -121,7 +121,7 @@ impl RequestLengths {
 }
 
 /// The size-biased footprint: at a random moment a running request is met in proportion to the time it decodes,
-/// so its mean context is E[o·(p + o/2)] / E[o], and half a block is lost to rounding. (docs/method.md)
+/// so its mean context is `E[o·(p + o/2)] / E[o]`, and half a block is lost to rounding. (docs/method.md)
 ///
 /// `pool` is in tokens that requests can have, `block` the tokens of a block, `z` the quantile of the normal
 /// distribution behind the confidence of `preemption_free_batch` ([`Z95`] for 95 %).

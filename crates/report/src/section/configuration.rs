@@ -135,6 +135,15 @@ pub(crate) fn at_rate(view: &View<'_>, rate: f64) -> String {
 /// The same load on the built-in engine, with the server's settings as far as the manifest tells and these in
 /// their place. `GPU` stands where the GPU is not known.
 pub(crate) fn simulated(view: &View<'_>, settings: &[(&'static str, String)]) -> String {
+    on_the_engine("precipice simulate", view, settings)
+}
+
+/// The planner on the same load and server.
+pub(crate) fn planned(view: &View<'_>) -> String {
+    on_the_engine("precipice plan", view, &[])
+}
+
+fn on_the_engine(verb: &str, view: &View<'_>, settings: &[(&'static str, String)]) -> String {
     let pool = ["num-gpu-blocks-override", "kv-cache-memory-bytes"];
     let replaced = |name: &str| {
         settings.iter().any(|(other, _)| *other == name || (pool.contains(other) && pool.contains(&name)))
@@ -145,7 +154,7 @@ pub(crate) fn simulated(view: &View<'_>, settings: &[(&'static str, String)]) ->
     flags.push(("gpu", server.gpu.clone().unwrap_or_else(|| "GPU".to_owned())));
     flags.extend(engine_flags(view).into_iter().filter(|(name, _)| !replaced(name)));
     flags.extend(settings.iter().cloned());
-    line("precipice simulate", &flags, view.manifest.server.prefix_caching == Some(false))
+    line(verb, &flags, view.manifest.server.prefix_caching == Some(false))
 }
 
 fn pace(view: &View<'_>) -> Vec<(&'static str, String)> {

@@ -48,12 +48,13 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
         vec![view.cell(what), view.cell(fate.word()), measured.into(), view.cell(note)]
     };
     let failed = client.requests.failed;
+    let preempted = server.preemptions.count.is_some_and(|n| n > 0);
     let rows = vec![
         row(
             Text::ExpectFull,
             Fate::of(server.kv_usage.peak.map(|peak| peak >= 0.99)),
             known(server.kv_usage.peak, percent),
-            Text::ExpectFullNote,
+            if preempted { Text::ExpectFullNote } else { Text::ExpectFullPeakNote },
         ),
         row(
             Text::ExpectQueue,
@@ -67,12 +68,12 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
             known(server.preemptions.count, count),
             Text::ExpectPreemptionsNote,
         ),
-        row(Text::ExpectTail, tail(view), tail_measured(view), Text::ExpectTailNote),
+        row(Text::ExpectTail, tail(view), tail_measured(view), tail_note(tail(view))),
         row(
             Text::ExpectErrors,
             if failed == 0 { Fate::Fails } else { Fate::Holds },
             count(failed),
-            Text::ExpectErrorsNote,
+            if failed == 0 { Text::ExpectErrorsNote } else { Text::ExpectErrorsSeenNote },
         ),
         row(Text::ExpectLog, log(view), crate::number::UNKNOWN.to_owned(), Text::ExpectLogNote),
     ];
@@ -101,6 +102,15 @@ fn tail(view: &View<'_>) -> Fate {
         Fate::Partly
     } else {
         Fate::Fails
+    }
+}
+
+fn tail_note(fate: Fate) -> Text {
+    match fate {
+        Fate::Holds => Text::ExpectTailSeenNote,
+        Fate::Partly => Text::ExpectTailNote,
+        Fate::Fails => Text::ExpectTailFlatNote,
+        Fate::Unseen => Text::ExpectTailUnseenNote,
     }
 }
 

@@ -79,6 +79,9 @@ fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
             simulated(&[("max-num-seqs", safe.to_string())]),
         ));
     }
+    if ["kv_capacity", "sequence_limit", "preemption_thrash"].into_iter().any(ill) {
+        list.push((view.line(Text::TryPlan, &[]), super::configuration::planned(view)));
+    }
     if ill("kv_capacity") {
         let pools =
             ["4GiB", "6GiB", "8GiB"].map(|size| simulated(&[("kv-cache-memory-bytes", size.to_owned())]));

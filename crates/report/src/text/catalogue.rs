@@ -409,14 +409,19 @@ messages! {
     FateUnseen: "cannot be seen" | "看不到";
     ExpectFull: "KV usage goes to 1" | "KV 占用顶到 1.0";
     ExpectFullNote: "As a sawtooth, not as a plateau." | "是一条锯齿,不是顶住不动。";
+    ExpectFullPeakNote: "Peak of the gauge." | "指标的峰值。";
     ExpectQueue: "Requests pile up in the queue" | "请求堆积在队列里";
     ExpectQueueNote: "Mean of the waiting gauge." | "Waiting 均值。";
     ExpectPreemptions: "Requests are preempted" | "发生抢占";
     ExpectPreemptionsNote: "By the server's counter." | "以服务端计数器为准。";
     ExpectTail: "p99 ITL spikes" | "p99 ITL 出现尖峰";
     ExpectTailNote: "Preemptions are rarer than one gap in a hundred, so they show beyond p99 and in TTFT." | "抢占比百分之一还稀有,只在 p99 以外和 TTFT 上露头。";
+    ExpectTailSeenNote: "Preemptions are at least one gap in a hundred here, so p99 holds them." | "这里抢占至少占间隔的百分之一,p99 里就有它们。";
+    ExpectTailFlatNote: "The longest gap is within ten times p99: no stall that a deeper percentile would show." | "最长的间隔不到 p99 的十倍:再深的百分位也没有卡顿可看。";
+    ExpectTailUnseenNote: "Gaps or preemptions are not known." | "间隔或抢占未知。";
     ExpectErrors: "Requests fail" | "请求失败";
     ExpectErrorsNote: "Paged attention turns a lack of memory into waiting." | "PagedAttention 把资源不够变成了排队,而不是失败。";
+    ExpectErrorsSeenNote: "By kind above; a full pool alone makes requests wait, so look for timeouts and limits." | "种类见上;池子满本身只会让请求排队,要查的是超时和上限。";
     ExpectLog: "The server's log names each preemption" | "服务端日志逐条记录抢占";
     ExpectLogNote: "vLLM V1 writes no such line; only the counter in `/metrics` knows." | "vLLM V1 不打这样的日志行,只有 `/metrics` 里的计数器知道。";
 
@@ -431,6 +436,7 @@ messages! {
     CaveatScrapes: "{gaps} scrapes are missing; gauges say nothing about those moments." | "缺了 {gaps} 次采样,那些时刻的指标未知。";
     CaveatSimulated: "Everything here is a prediction of the engine's model, not a measurement." | "以上全部是引擎模型的预测,不是实测。";
     TryMaxNumSeqs: "Set the sequence limit to what fits: the pool holds {safe} requests with their whole contexts, and {asked} were asked for. Admitting no more leaves nothing to preempt; this simulates what it costs." | "把序列上限设成真实容量:池子装得下 {safe} 条满上下文的请求,而并发是 {asked};不多放,就不用再抢占。用模拟看代价:";
+    TryPlan: "Ask the planner where the cliff is for this server and this load, and what to set." | "让规划器算出这台服务器、这种负载的断崖在哪里、该怎么设:";
     TryLimit: "Raise the sequence limit to what the pool holds ({safe}), and see what it does to throughput and ITL." | "把序列上限提到池子装得下的 {safe},看吞吐和 ITL 怎么变:";
     TryBudget: "Halve the step budget: gaps get shorter, prompts take more steps." | "把每步的 token 预算减半:间隔变短,输入要多算几步:";
     TryCounters: "What was computed again is not known exactly: start the server with its FLOPs counter (vLLM: `--enable-mfu-metrics`) and run again." | "重算了多少还不精确:给服务端打开 FLOPs 计数器(vLLM:`--enable-mfu-metrics`)再跑一次:";

@@ -154,6 +154,45 @@ fn runs_side_by_side_say_what_differs() {
     assert!(page.contains("2 settings differ</strong>, so this is not a controlled comparison"));
 }
 
+/// Each figure, and how often the page offers its data as a table (once in each language).
+#[test]
+fn every_figure_of_a_series_has_its_table() {
+    let (first, manifest) = (sample::analysis(), sample::manifest());
+    let page = html(&[item("a", &first, &manifest), item("b", &first, &manifest)], Lang::En);
+    for id in ["series-panels", "series-residents", "series-ttft"] {
+        let at = page.find(&format!("fig-{id}-en")).unwrap();
+        let figure = &page[at..at + page[at..].find("</figure>").unwrap()];
+        assert!(figure.contains("<details class=\"data\">") && figure.contains("<td"), "{id}");
+    }
+}
+
+#[test]
+fn what_preemption_computed_again_lies_above_the_line_of_the_other_runs() {
+    let manifest = sample::manifest();
+    // 10 + 0.0002 GFLOP for each token of context, as the other runs have it; the last run has 29 % more.
+    let run = |context: f64, preemptions: u64, over: f64| {
+        let mut analysis = sample::analysis();
+        let findings = &mut analysis.findings;
+        findings.capacity.tokens_per_request = Some(2.0 * context);
+        findings.client.tokens.prompt = Some(900_000);
+        findings.client.tokens.output_completed = Some(100_000);
+        findings.server.preemptions.count = Some(preemptions);
+        findings.server.recompute.flops_measured = Some((10.0 + 0.0002 * context) * over * 1e9 * 1e6);
+        analysis
+    };
+    let runs = [run(640.0, 0, 1.0), run(1_152.0, 0, 1.0), run(3_200.0, 0, 1.0), run(4_096.0, 38, 1.292)];
+    let items: Vec<Item<'_>> =
+        runs.iter().zip(["a", "b", "c", "d"]).map(|(run, name)| item(name, run, &manifest)).collect();
+    let page = html(&items, Lang::En);
+    kept("calibration.html", &page);
+    let figure = figures(&page)["series-flops"].clone();
+    assert_eq!(figure["data"].as_array().unwrap().len(), 3, "clean runs, preempted runs, a line");
+    assert!(page.contains("through 3 runs without preemption (R² = 1.000)"));
+    assert!(page.contains("d +29.2 %"));
+    // Nothing to calibrate on, and no shape of the model.
+    assert!(figures(&html(&items[3..], Lang::En)).get("series-flops").is_none());
+}
+
 #[test]
 fn what_a_server_calls_itself_stays_text() {
     let (analysis, manifest) = sample::hostile();

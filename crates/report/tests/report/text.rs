@@ -85,3 +85,35 @@ fn the_contract_is_handed_through() {
     assert_eq!(value["schema"], "precipice.findings/1");
     assert_eq!(value["server"]["preemptions"]["count"], 38);
 }
+
+#[test]
+fn expectations_are_held_against_this_run_and_no_other() {
+    let (mut analysis, manifest) = (sample::analysis(), sample::manifest());
+    let page = |analysis: &precipice_analyze::Analysis| {
+        markdown(&[Item { name: "a".to_owned(), analysis, manifest: &manifest }], Lang::En)
+    };
+    let row = |page: &str, name: &str| {
+        page.lines().find(|line| line.starts_with(&format!("| {name}"))).unwrap_or_default().to_owned()
+    };
+    let told = page(&analysis);
+    assert!(row(&told, "KV usage goes to 1").contains("sawtooth"));
+    assert!(row(&told, "p99 ITL spikes").contains("partly"));
+    assert!(row(&told, "Requests fail").contains("does not hold"));
+    // Preemptions in every hundredth gap, and failures.
+    analysis.findings.server.preemptions.count = Some(3_000);
+    analysis.findings.client.requests.failed = 2;
+    let told = page(&analysis);
+    assert!(row(&told, "p99 ITL spikes").contains("p99 holds them"), "{}", row(&told, "p99 ITL spikes"));
+    assert!(row(&told, "Requests fail").contains("look for timeouts"));
+}
+
+#[test]
+fn the_summary_says_what_it_suffers_from_before_the_figures() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let text = terminal(&analysis, &manifest, Lang::Zh, Style::PLAIN);
+    let at = |needle: &str| text.find(needle).unwrap_or_else(|| panic!("no {needle} in {text}"));
+    assert!(at("诊断") < at("处方") && at("处方") < at("p99.99"), "{text}");
+    // The Chinese is filled from the evidence.
+    assert!(text.contains("平均跑了 15.7 条") && text.contains("超过 2 条就返回 429"), "{text}");
+    assert_eq!(text.matches("样本量撑不起").count(), 1, "{text}");
+}
