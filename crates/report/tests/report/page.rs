@@ -180,7 +180,9 @@ fn what_preemption_computed_again_lies_above_the_line_of_the_other_runs() {
         findings.server.recompute.flops_measured = Some((10.0 + 0.0002 * context) * over * 1e9 * 1e6);
         analysis
     };
-    let runs = [run(640.0, 0, 1.0), run(1_152.0, 0, 1.0), run(3_200.0, 0, 1.0), run(4_096.0, 38, 1.292)];
+    let runs: Vec<_> = [(640.0, 0, 1.0), (1_152.0, 0, 1.0), (3_200.0, 0, 1.0), (4_096.0, 38, 1.292)]
+        .map(|(context, preemptions, over)| Box::new(run(context, preemptions, over)))
+        .into();
     let items: Vec<Item<'_>> =
         runs.iter().zip(["a", "b", "c", "d"]).map(|(run, name)| item(name, run, &manifest)).collect();
     let page = html(&items, Lang::En);
