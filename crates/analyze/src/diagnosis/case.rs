@@ -66,11 +66,12 @@ impl<'a> Case<'a> {
     }
 
     /// Requests that may wait so that the last of them still gets its first token within the budget: Q = μ·(budget −
-    /// prefill). (theory: waiting)
+    /// prefill). (theory: waiting) Absent where the queue was never longer: a cap that turns nobody away helps nobody.
     pub(super) fn queue_cap(&self) -> Option<f64> {
         let rate = self.seen().request_throughput?;
         let prefill_s = self.told().ttft_parts_ms.prefill.unwrap_or(0.0) / 1e3;
-        Some((rate * (self.ttft_budget_s() - prefill_s)).floor().max(0.0))
+        let cap = (rate * (self.ttft_budget_s() - prefill_s)).floor().max(0.0);
+        self.told().waiting.peak.filter(|&peak| cap < peak).map(|_| cap)
     }
 
     /// The flag that limits how many sequences run, by the engine's name.

@@ -2,10 +2,11 @@
 
 use super::{Figure, both, label, numbers};
 use crate::document::{Cell, Line, Table};
+use crate::lang::Lang;
 use crate::number::{count, decimal, known, percent};
 use crate::text::Text;
 use crate::view::View;
-use precipice_analyze::stats::line::least_squares;
+use precipice_analyze::stats::line::{Fit, least_squares};
 use serde_json::{Value, json};
 
 /// A run of which FLOPs and tokens are known.
@@ -35,92 +36,125 @@ impl Point {
             preemptions: findings.server.preemptions.count,
         })
     }
+
+    /// Nobody was preempted, as far as the server counts it.
+    fn clean(&self) -> bool {
+        self.preemptions == Some(0)
+    }
 }
 
-/// The calibration line through the runs without preemption, or what the model's shape makes it, and the runs that
-/// lie above. Absent where fewer than two runs have FLOPs, or there is nothing to compare them with.
-pub(crate) fn flops_calibration(views: &[View<'_>]) -> Option<Figure> {
-    let points: Vec<Point> = views.iter().filter_map(Point::of).collect();
-    if points.len() < 2 {
-        return None;
+/// Runs, and the line through those of them that preempted nobody.
+struct Calibration {
+    points: Vec<Point>,
+    fit: Option<Fit>,
+}
+
+impl Calibration {
+    /// Absent where fewer than two runs have FLOPs, or there is nothing to compare them with.
+    fn of(views: &[View<'_>]) -> Option<Self> {
+        let points: Vec<Point> = views.iter().filter_map(Point::of).collect();
+        let clean = points.iter().filter(|point| point.clean());
+        let fit = least_squares(clean.map(|point| (point.context, point.measured)));
+        let calibration = Self { points, fit };
+        let compared = calibration.points.iter().any(|point| calibration.due(point).is_some());
+        (calibration.points.len() >= 2 && compared).then_some(calibration)
     }
-    let (clean, preempted): (Vec<&Point>, Vec<&Point>) =
-        points.iter().partition(|point| point.preemptions == Some(0));
-    let fit = least_squares(clean.iter().map(|point| (point.context, point.measured)));
-    let at = |point: &Point| fit.map(|fit| fit.intercept + fit.slope * point.context).or(point.expected);
-    let excess = |point: &Point| at(point).map(|due| point.measured / due - 1.0);
-    if points.iter().all(|point| at(point).is_none()) {
-        return None;
+
+    /// GFLOP a token without preemption: by the line, else by the model's shape.
+    fn due(&self, point: &Point) -> Option<f64> {
+        self.fit.map(|fit| fit.intercept + fit.slope * point.context).or(point.expected)
     }
-    let lang = views.first().map(|view| view.lang).unwrap_or_default();
-    let above: Vec<String> = preempted
-        .iter()
-        .filter_map(|point| Some(format!("{} +{}", point.name, percent(excess(point)?))))
-        .collect();
-    let above =
-        if above.is_empty() { Text::CalibrationNothing.say(lang).to_owned() } else { above.join("; ") };
-    let caption = match fit {
-        Some(fit) => Line::of(
-            Text::CalibrationCaption,
-            lang,
-            &[("n", count(clean.len() as u64)), ("r2", decimal(fit.r2, 3)), ("excess", above)],
-        ),
-        None => Line::of(Text::CalibrationExpectedCaption, lang, &[("excess", above)]),
-    };
-    let mut data = Vec::new();
-    for (name, group, colour, symbol) in [
-        (Text::WithoutPreemptionRuns, &clean, "$blue", "circle"),
-        (Text::WithPreemptionRuns, &preempted, "$preempt", "x"),
-    ] {
-        if !group.is_empty() {
-            data.push(markers(name, group, colour, symbol));
+
+    fn excess(&self, point: &Point) -> Option<f64> {
+        self.due(point).map(|due| point.measured / due - 1.0)
+    }
+
+    fn caption(&self, lang: Lang) -> Line {
+        let preempted = self.points.iter().filter(|point| !point.clean());
+        let above: Vec<String> = preempted
+            .filter_map(|point| Some(format!("{} {}", point.name, signed(self.excess(point)?))))
+            .collect();
+        let above =
+            if above.is_empty() { Text::CalibrationNothing.say(lang).to_owned() } else { above.join("; ") };
+        let clean = self.points.iter().filter(|point| point.clean()).count();
+        match self.fit {
+            Some(fit) => Line::of(
+                Text::CalibrationCaption,
+                lang,
+                &[("n", count(clean as u64)), ("r2", decimal(fit.r2, 3)), ("excess", above)],
+            ),
+            None => Line::of(Text::CalibrationExpectedCaption, lang, &[("excess", above)]),
         }
     }
-    data.push(match fit {
-        Some(fit) => {
-            let span = points.iter().map(|point| point.context);
-            let ends = [span.clone().fold(f64::INFINITY, f64::min), span.fold(0.0, f64::max)];
-            json!({
-                "type": "scatter", "mode": "lines", "name": both(Text::FittedLine), "hoverinfo": "skip",
-                "x": numbers(ends.map(Some)), "y": numbers(ends.map(|x| Some(fit.intercept + fit.slope * x))),
-                "line": { "color": "$client", "dash": "dash", "width": 1.5 },
-            })
+
+    fn traces(&self) -> Vec<Value> {
+        let (clean, preempted): (Vec<&Point>, Vec<&Point>) =
+            self.points.iter().partition(|point| point.clean());
+        let mut traces = Vec::new();
+        for (name, group, colour, symbol) in [
+            (Text::WithoutPreemptionRuns, clean, "$blue", "circle"),
+            (Text::WithPreemptionRuns, preempted, "$preempt", "x"),
+        ] {
+            if !group.is_empty() {
+                traces.push(markers(name, &group, colour, symbol));
+            }
         }
-        None => json!({
-            "type": "scatter", "mode": "markers", "name": both(Text::ExpectedByShape),
-            "x": numbers(points.iter().map(|point| Some(point.context))),
-            "y": numbers(points.iter().map(|point| point.expected)),
-            "marker": { "color": "$client", "symbol": "line-ew-open", "size": 16 },
-        }),
-    });
-    let rows = points
-        .iter()
-        .map(|point| {
+        traces.push(match self.fit {
+            Some(fit) => {
+                let span = self.points.iter().map(|point| point.context);
+                let ends = [span.clone().fold(f64::INFINITY, f64::min), span.fold(0.0, f64::max)];
+                json!({
+                    "type": "scatter", "mode": "lines", "name": both(Text::FittedLine), "hoverinfo": "skip",
+                    "x": numbers(ends.map(Some)), "y": numbers(ends.map(|x| Some(fit.intercept + fit.slope * x))),
+                    "line": { "color": "$client", "dash": "dash", "width": 1.5 },
+                })
+            }
+            None => json!({
+                "type": "scatter", "mode": "markers", "name": both(Text::ExpectedByShape),
+                "x": numbers(self.points.iter().map(|point| Some(point.context))),
+                "y": numbers(self.points.iter().map(|point| point.expected)),
+                "marker": { "color": "$client", "symbol": "line-ew-open", "size": 16 },
+            }),
+        });
+        traces
+    }
+
+    fn table(&self, lang: Lang) -> Table {
+        let head = [
+            Text::Run,
+            Text::AxisContext,
+            Text::AxisFlopsPerToken,
+            Text::WithoutPreemption,
+            Text::Difference,
+            Text::Preemptions,
+        ];
+        let row = |point: &Point| {
             vec![
                 Cell::sound(point.name.clone()),
                 decimal(point.context, 0).into(),
                 decimal(point.measured, 3).into(),
-                known(at(point), |due| decimal(due, 3)).into(),
-                known(excess(point), |share| {
-                    format!("{}{}", if share > 0.0 { "+" } else { "" }, percent(share))
-                })
-                .into(),
+                known(self.due(point), |due| decimal(due, 3)).into(),
+                known(self.excess(point), signed).into(),
                 known(point.preemptions, count).into(),
             ]
-        })
-        .collect();
-    let head = [
-        Text::Run,
-        Text::AxisContext,
-        Text::AxisFlopsPerToken,
-        Text::WithoutPreemption,
-        Text::Difference,
-        Text::Preemptions,
-    ];
+        };
+        Table {
+            head: head.map(|text| Cell::of(text, lang)).into(),
+            rows: self.points.iter().map(row).collect(),
+            ..Table::default()
+        }
+    }
+}
+
+/// The calibration line through the runs without preemption, or what the model's shape makes it, and the runs that
+/// lie above.
+pub(crate) fn flops_calibration(views: &[View<'_>]) -> Option<Figure> {
+    let calibration = Calibration::of(views)?;
+    let lang = views.first().map(|view| view.lang).unwrap_or_default();
     Some(Figure {
         id: "series-flops".to_owned(),
-        caption,
-        data: data.into(),
+        caption: calibration.caption(lang),
+        data: calibration.traces().into(),
         layout: json!({
             "xaxis": { "title": both(Text::AxisContext) },
             "yaxis": { "title": both(Text::AxisFlopsPerToken) },
@@ -128,8 +162,12 @@ pub(crate) fn flops_calibration(views: &[View<'_>]) -> Option<Figure> {
         }),
         time: None,
         height: 360,
-        table: Some(Table { head: head.map(|text| Cell::of(text, lang)).into(), rows, ..Table::default() }),
+        table: Some(calibration.table(lang)),
     })
+}
+
+fn signed(share: f64) -> String {
+    format!("{}{}", if share > 0.0 { "+" } else { "" }, percent(share))
 }
 
 fn markers(name: Text, points: &[&Point], colour: &str, symbol: &str) -> Value {

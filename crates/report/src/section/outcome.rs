@@ -69,8 +69,14 @@ fn outcome(view: &View<'_>) -> Block {
 
 /// The warnings that void the result, or the others.
 fn warnings(view: &View<'_>, void: bool) -> Vec<Block> {
-    let chosen: Vec<_> =
-        view.analysis.findings.warnings.iter().filter(|w| text::voids(&w.code) == void).collect();
+    // Percentiles beyond their samples are marked where they stand, and listed among the caveats.
+    let chosen: Vec<_> = view
+        .analysis
+        .findings
+        .warnings
+        .iter()
+        .filter(|warning| text::voids(&warning.code) == void && warning.code != "percentile_beyond_sample")
+        .collect();
     if chosen.is_empty() {
         return vec![];
     }

@@ -24,6 +24,8 @@ pub(crate) enum Verdict {
     WaitedForPrefill,
     /// Requests waited; nothing is known of the reason.
     Waited,
+    /// Some waited in the first moments, and nobody after that.
+    Burst,
     /// Nobody waited to speak of.
     Flowed,
     /// The server said nothing of itself.
@@ -50,6 +52,10 @@ impl Verdict {
         if let Some(limit) = ill("sequence_limit") {
             let told = limit.evidence.contains_key("kv_free_share");
             return if told { Self::WaitedForPlace } else { Self::WaitedBehindLimit };
+        }
+        // The queue of a burst that was over soon.
+        if ill("healthy").is_some() && waiting >= QUEUED {
+            return Self::Burst;
         }
         if ill("prefill_queue").is_some() {
             return Self::WaitedForPrefill;
@@ -103,6 +109,7 @@ pub(crate) fn verdict(view: &View<'_>) -> Line {
         (Verdict::WaitedForPlace | Verdict::WaitedBehindLimit, true) => Text::VerdictOpenWaitedBehindLimit,
         (Verdict::Waited, false) => Text::VerdictWaited,
         (Verdict::WaitedForPrefill | Verdict::Waited, true) => Text::VerdictOpenWaited,
+        (Verdict::Burst, _) => Text::VerdictBurst,
         (Verdict::Flowed, _) => Text::VerdictFlowed,
         (Verdict::ClientOnly, _) => Text::VerdictClientOnly,
     };

@@ -41,6 +41,7 @@ messages! {
     VerdictOpenWaitedForKv: "Served {rate} requests/s with {ran} running; {waiting} waited for KV cache on average"
         | "每秒完成 {rate} 条,{ran} 条在跑,平均 {waiting} 条在排队等 KV";
     VerdictOpenWaited: "Served {rate} requests/s with {ran} running; {waiting} waited on average" | "每秒完成 {rate} 条,{ran} 条在跑,平均 {waiting} 条在排队";
+    VerdictBurst: "Only the first burst waited: {ran} ran on average, {throughput} output tok/s, TTFT p50 {ttft}" | "只有开头的齐发排了队:平均 {ran} 条在跑,输出 {throughput} tok/s,TTFT p50 {ttft}";
     VerdictFlowed: "Nobody waited: {ran} ran on average, {throughput} output tok/s, TTFT p50 {ttft}" | "没有排队:平均 {ran} 条在跑,输出 {throughput} tok/s,TTFT p50 {ttft}";
     VerdictClientOnly: "{completed} of {sent} requests completed: {throughput} output tok/s, TTFT p50 {ttft}; the server told nothing of its queue"
         | "{sent} 条请求完成 {completed} 条:输出 {throughput} tok/s,TTFT p50 {ttft};服务端没有给出队列指标";
