@@ -1,5 +1,7 @@
 //! `precipice calibrate`: a step-time profile from runs, from a live server, or from kernel times.
 
+mod kernels;
+mod live;
 mod show;
 
 use crate::args::calibrate::CalibrateArgs;
@@ -16,10 +18,16 @@ use std::path::Path;
 /// Fits a profile and writes it.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<Outcome> {
     writable(&args.out)?;
-    let calibration = if args.runs.is_empty() {
-        return Err(usage("nothing to calibrate from: give run directories with an iteration log"));
-    } else {
-        from_directories(args)?
+    let calibration = match (&args.target.url, &args.kernels) {
+        (Some(url), _) => live::from_server(args, url)?,
+        (None, Some(tables)) => kernels::from_tables(args, tables)?,
+        (None, None) if args.runs.is_empty() => {
+            return Err(usage(
+                "nothing to calibrate from: give run directories with an iteration log, --url for the sweeps of a live \
+                 server, or --kernels for tables of kernel times",
+            ));
+        }
+        (None, None) => from_directories(args)?,
     };
     let toml = calibration.profile.to_toml().map_err(usage)?;
     if args.out == Path::new("-") {

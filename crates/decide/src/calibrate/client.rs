@@ -6,7 +6,7 @@
 //! first token of a burst of prompts that fill steps, the engine's order says what stood in each step.
 
 use super::error::CalibrateError;
-use super::fit::{Fit, fit};
+use super::fit::{FEW, Fit, extremes, fit};
 use super::host::HostTimes;
 use super::residuals::residuals;
 use super::runs::{Calibration, Options, named, named_ranges, ranges};
@@ -52,7 +52,7 @@ pub fn from_client(
         match stage.sweep {
             Sweep::Prompt => {
                 let steps = prompt_steps(stage, limits, &basis)?;
-                prompts.push((steps, median_ttft(stage, run)?));
+                prompts.push((steps, low_ttft(stage, run)?));
             }
             Sweep::Batch => decodes(stage, run, &basis, &mut seen)?,
             Sweep::Context => {
@@ -63,7 +63,7 @@ pub fn from_client(
     }
     lone_prompts(&prompts, &mut seen);
     let ranges = ranges(seen.steps.iter());
-    let fitted = fit(origin, &seen.windows, &ranges.map(|range| range.map_or(0.0, |range| range.max)))?;
+    let (fitted, kept) = trimmed(origin, &seen)?;
     if !options.partial && !fitted.unidentified.is_empty() {
         return Err(CalibrateError::Unidentified(fitted.unidentified));
     }
@@ -78,7 +78,7 @@ pub fn from_client(
         host_piecewise_s: None,
         fitted_on: FittedOn {
             runs: vec![origin.to_owned()],
-            steps: seen.windows.iter().map(|window| window.steps).sum(),
+            steps: kept.iter().map(|window| window.steps).sum(),
             engine: None,
             gpu: options.gpu.as_ref().map(|gpu| gpu.name.clone()),
             tool: Some(options.tool.clone()),
@@ -90,7 +90,7 @@ pub fn from_client(
         split_kv: split.filter(|_| fitted.constants[position("decode_span")] > 0.0),
         constants: named(&fitted),
         range: named_ranges(&ranges, &fitted),
-        residuals: residuals(&fitted, &seen.windows),
+        residuals: residuals(&fitted, &kept),
     };
     Ok(Calibration {
         profile,
@@ -101,6 +101,34 @@ pub fn from_client(
         followed: Vec::new(),
         host: HostTimes::default(),
     })
+}
+
+/// Rounds of leaving out what does not fit.
+const ROUNDS: usize = 4;
+/// Standard deviations, as the median residual tells them, beyond which a window is left out.
+const BEYOND: f64 = 3.5;
+
+/// Fits, leaves out the windows that something else than the steps made long (another process on the client's machine, say),
+/// and fits again.
+fn trimmed(origin: &str, seen: &Seen) -> Result<(Fit, Vec<Window>), CalibrateError> {
+    let extremes = extremes(seen.steps.iter());
+    let mut kept = seen.windows.clone();
+    let mut fitted = fit(origin, &kept, &FEW, &extremes)?;
+    for _ in 0..ROUNDS {
+        let off = |window: &Window| (window.seconds - fitted.seconds(&window.values)).abs();
+        let mut within = Vec::with_capacity(seen.windows.len());
+        // Decodes and prefills apart: there are many of the former and few of the latter.
+        for decodes in [true, false] {
+            let group = || seen.windows.iter().filter(|window| window.decodes.is_some() == decodes);
+            let mut sizes: Vec<f64> = group().map(off).collect();
+            sizes.sort_by(f64::total_cmp);
+            let limit = BEYOND * 1.4826 * sizes.get(sizes.len() / 2).copied().unwrap_or(0.0);
+            within.extend(group().filter(|window| off(window) <= limit).cloned());
+        }
+        fitted = fit(origin, &within, &FEW, &extremes)?;
+        kept = within;
+    }
+    Ok((fitted, kept))
 }
 
 fn check(stage: &Stage, run: &Run) -> Result<(), CalibrateError> {
@@ -268,11 +296,12 @@ fn prompt_steps(
     Ok(play(stage, 1, limits, basis)?.into_iter().map(|step| step.values).collect())
 }
 
-fn median_ttft(stage: &Stage, run: &Run) -> Result<f64, CalibrateError> {
+fn low_ttft(stage: &Stage, run: &Run) -> Result<f64, CalibrateError> {
     let mut seconds: Vec<f64> =
         rows(run).filter_map(|row| Some(row.first_token?.since(row.sent?).secs())).collect();
     seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied().ok_or_else(|| {
+    // The lower quartile: whatever else is on the way makes it longer, nothing makes it shorter.
+    seconds.get(seconds.len() / 4).copied().ok_or_else(|| {
         CalibrateError::Client(format!(
             "{} of {} tokens: no request brought a token",
             stage.sweep.name(),
@@ -296,8 +325,13 @@ fn lone_prompts(prompts: &[(Vec<BasisValues>, f64)], seen: &mut Seen) {
             *value -= base;
         }
         if values.iter().any(|value| *value > 0.0) {
-            let window =
-                Window { values, seconds: seconds - shortest, steps: steps.len() as u64, decodes: None };
+            let window = Window {
+                values,
+                seconds: seconds - shortest,
+                steps: steps.len() as u64,
+                weight: 1.0,
+                decodes: None,
+            };
             seen.windows.push(window);
         }
     }

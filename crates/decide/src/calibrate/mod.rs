@@ -11,12 +11,14 @@
 //! | [`residuals`](mod@residuals) | how well the fit repeats what it was fitted on |
 //! | [`sweeps`] | the loads that tell a live server's step times from outside |
 //! | [`client`] | [`from_client`]: from what a client saw of these |
+//! | [`kernels`] | [`from_kernels`]: from tables of kernel times |
 //! | [`error`] | [`CalibrateError`] |
 
 pub mod client;
 pub mod error;
 pub mod fit;
 pub mod host;
+pub mod kernels;
 pub mod nnls;
 pub mod replay;
 pub mod residuals;
@@ -26,5 +28,6 @@ pub mod windows;
 
 pub use client::from_client;
 pub use error::{CalibrateError, Unidentified};
+pub use kernels::{Tables, from_kernels};
 pub use runs::{Calibration, Options, from_runs};
 pub use sweeps::{Limits, Stage, Sweep, stages};

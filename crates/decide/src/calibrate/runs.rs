@@ -1,7 +1,7 @@
 //! A profile from runs whose server logged its iterations.
 
 use super::error::{CalibrateError, Unidentified};
-use super::fit::{Fit, fit};
+use super::fit::{Extremes, FEW, Fit, extremes, fit};
 use super::host::{HostTimes, host_times};
 use super::replay::{Followed, KnownStep, follow};
 use super::residuals::residuals;
@@ -86,8 +86,9 @@ pub fn from_runs(runs: &[(String, &Run)], options: &Options) -> Result<Calibrati
     }
     let all: Vec<Window> = parts.iter().flat_map(|part| part.windows.iter().cloned()).collect();
     let ranges = ranges(parts.iter().flat_map(|part| part.steps.iter().map(|step| &step.values)));
+    let extremes = extremes(parts.iter().flat_map(|part| part.steps.iter().map(|step| &step.values)));
     let name = runs.first().map_or("", |(name, _)| name.as_str());
-    let fitted = fit(name, &all, &ranges.map(|range| range.map_or(0.0, |range| range.max)))?;
+    let fitted = fit(name, &all, &FEW, &extremes)?;
     if !options.partial && !fitted.unidentified.is_empty() {
         return Err(CalibrateError::Unidentified(fitted.unidentified));
     }
@@ -124,7 +125,7 @@ pub fn from_runs(runs: &[(String, &Run)], options: &Options) -> Result<Calibrati
     Ok(Calibration {
         profile,
         errors: errors(&fitted),
-        left_out: left_out(&parts, &ranges)?,
+        left_out: left_out(&parts, &extremes)?,
         unidentified: fitted.unidentified,
         followed: parts.iter().map(|part| (part.name.clone(), part.steps.len(), part.of)).collect(),
         host,
@@ -244,11 +245,10 @@ fn host_residuals(host: &HostTimes) -> Vec<Residual> {
 }
 
 /// Cross-validation over runs.
-fn left_out(parts: &[Part], ranges: &[Option<Range>; BASIS]) -> Result<Vec<(String, f64)>, CalibrateError> {
+fn left_out(parts: &[Part], extremes: &Extremes) -> Result<Vec<(String, f64)>, CalibrateError> {
     if parts.len() < 2 {
         return Ok(Vec::new());
     }
-    let largest = ranges.map(|range| range.map_or(0.0, |range| range.max));
     parts
         .iter()
         .enumerate()
@@ -259,7 +259,7 @@ fn left_out(parts: &[Part], ranges: &[Option<Range>; BASIS]) -> Result<Vec<(Stri
                 .filter(|(at, _)| *at != left)
                 .flat_map(|(_, part)| part.windows.iter().cloned())
                 .collect();
-            let fitted = fit(&part.name, &others, &largest)?;
+            let fitted = fit(&part.name, &others, &FEW, extremes)?;
             let predicted: f64 = part.windows.iter().map(|window| fitted.seconds(&window.values)).sum();
             let measured: f64 = part.windows.iter().map(|window| window.seconds).sum();
             Ok((part.name.clone(), predicted / measured - 1.0))

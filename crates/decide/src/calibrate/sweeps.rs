@@ -52,10 +52,10 @@ pub struct Limits {
     pub longest_prompt: Option<u32>,
 }
 
-/// Each prompt length is asked for so many times, and the median counts.
+/// Each prompt length is asked for so many times, and the lower quartile counts.
 const REPEATS: u32 = 5;
-/// Output of a stage that measures decodes: four windows of steps after everybody has begun.
-const OUTPUT: u32 = 72;
+/// Output of a stage that measures decodes: eight windows of steps after everybody has begun.
+const OUTPUT: u32 = 136;
 /// Prompts of the batch sweep: short, so that contexts stay out of it.
 const SHORT: u32 = 64;
 /// Most requests at once in the batch sweep.

@@ -19,6 +19,8 @@ pub struct Window {
     pub seconds: f64,
     /// How many.
     pub steps: u64,
+    /// How much its residual counts.
+    pub weight: f64,
     /// Requests of the first step, padded to its CUDA graph; absent when any of them prefills.
     pub decodes: Option<u32>,
 }
@@ -47,7 +49,13 @@ pub(super) fn window_of(steps: &[BasisValues], seconds: f64) -> Window {
     }
     let prefills = steps.iter().any(|step| step[position("mixed_step")] > 0.0);
     let first = steps.first().map_or(0.0, |step| step[position("padded_requests")]);
-    Window { values, seconds, steps: steps.len() as u64, decodes: (!prefills).then_some(first as u32) }
+    Window {
+        values,
+        seconds,
+        steps: steps.len() as u64,
+        weight: 1.0,
+        decodes: (!prefills).then_some(first as u32),
+    }
 }
 
 /// Where a basis function stands.

@@ -7,4 +7,6 @@
 
 mod client;
 mod h200;
+mod kernels;
 mod recorded;
+mod simulated;

@@ -55,6 +55,15 @@ pub(super) fn text(calibration: &Calibration) -> String {
             line(&mut text, format_args!("  {run}: {:+.2} %", off * 100.0));
         }
     }
+    if let Some(seconds) = calibration.fixed_ttft_s {
+        line(
+            &mut text,
+            format_args!(
+                "\n{:.1} ms of a lone request's TTFT are no step (network, HTTP, tokenizer, host)",
+                seconds * 1e3
+            ),
+        );
+    }
     for lost in &calibration.unidentified {
         line(&mut text, format_args!("\nnot known: {}: {}; it takes {}", lost.constant, lost.why, lost.load));
     }
@@ -85,6 +94,7 @@ pub(super) fn json(calibration: &Calibration) -> Value {
         "standard_errors": calibration.errors,
         "left_out": left_out,
         "followed": followed,
+        "fixed_ttft_s": calibration.fixed_ttft_s,
         "unidentified": unidentified,
     })
 }
