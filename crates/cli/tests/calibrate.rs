@@ -69,9 +69,6 @@ fn recorded_runs_become_a_profile_that_simulate_takes() {
     }
     let mut args = vec!["calibrate"];
     args.extend(runs);
-    // The server calls its model by a name of its own.
-    let nameless = [&args[..], &["-o", "h200.toml"]].concat();
-    refused(&nameless, dir.path(), &["--model-config"]);
     let named =
         [&args[..], &["-o", "h200.toml", "--model-config", "Qwen2.5-7B", "--gpu", "H200", "--json"]].concat();
     let fit: Value = serde_json::from_str(&done(&named, dir.path())).unwrap();

@@ -81,3 +81,21 @@ fn the_host_sets_the_pace_of_a_batch_without_a_full_graph() {
     println!("14: {off_grid:.0}, 16: {on_grid:.0}, 128: {wide:.0} tok/s");
     assert!(off_grid < on_grid);
 }
+
+/// `scripts/fit-h200-profile.sh` makes it.
+#[test]
+fn the_shipped_profile_is_what_all_six_runs_say() {
+    let sixth = run(KV4);
+    let mut runs: Vec<(String, &Run)> = FIVE.iter().map(|(name, run)| (name.clone(), run)).collect();
+    runs.push((KV4.to_owned(), &sixth));
+    let (ours, shipped) =
+        (from_runs(&runs, &options()).unwrap().profile, Profile::shipped("h200-qwen2.5-7b").unwrap());
+    let mut pairs: Vec<(&str, f64, f64)> =
+        shipped.constants.iter().map(|(name, value)| (name.as_str(), *value, ours.constants[name])).collect();
+    pairs.push(("host_s", shipped.host_s, ours.host_s));
+    pairs.push(("host_piecewise_s", shipped.host_piecewise_s.unwrap(), ours.host_piecewise_s.unwrap()));
+    for (name, shipped, ours) in pairs {
+        assert!((shipped / ours - 1.0).abs() < 1e-6, "{name}: {shipped:e} is shipped, the runs say {ours:e}");
+    }
+    assert_eq!(ours.range, shipped.range);
+}
