@@ -3,6 +3,7 @@
 # fast it opens is printed; what bounds it (bytes, points, elements) is counted, since a busy machine proves nothing.
 set -euo pipefail
 : "${PRECIPICE:?path of the binary}"
+cd "$(dirname "$0")/../.."
 limit_bytes=6000000
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ -z "$browser" ]; then
