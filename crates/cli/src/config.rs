@@ -21,6 +21,8 @@ pub(crate) struct Parsed {
     pub(crate) cli: Cli,
     /// Every setting of the command with its value and where it came from, by name.
     pub(crate) settings: Vec<Setting>,
+    /// The command line with the flags of the file put into it.
+    pub(crate) args: Vec<OsString>,
 }
 
 /// One resolved setting.
@@ -62,7 +64,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<
     let path = config_path(&args);
     let Some(path) = path else {
         let matches = first?;
-        return finish(&command, &matches, &BTreeMap::new());
+        return finish(&command, &matches, &BTreeMap::new(), args);
     };
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("--config {}", path.display()))
@@ -86,7 +88,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<
     let matches = command.clone().try_get_matches_from(&merged)?;
     let from_file =
         file.into_iter().filter(|(name, _)| !given(leaf, &args[place..], name)).collect::<BTreeMap<_, _>>();
-    finish(&command, &matches, &from_file)
+    finish(&command, &matches, &from_file, merged)
 }
 
 /// `name = value` lines with the source of each as a comment: itself a valid `--config` file.
@@ -141,6 +143,7 @@ fn finish(
     command: &Command,
     matches: &ArgMatches,
     from_file: &BTreeMap<String, Vec<String>>,
+    args: Vec<OsString>,
 ) -> anyhow::Result<Parsed> {
     let cli = Cli::from_arg_matches(matches)?;
     let mut settings = Vec::new();
@@ -171,7 +174,35 @@ fn finish(
         };
         settings.push(Setting { name: name.to_owned(), values, from });
     }
-    Ok(Parsed { cli, settings })
+    Ok(Parsed { cli, settings, args })
+}
+
+/// The flags of a command line of `command` that parsed: long name and the words that give it, in order.
+pub(crate) fn flags(command: &str, args: &[OsString]) -> Vec<(String, Vec<OsString>)> {
+    let cli = Cli::command();
+    let Some(command) = cli.find_subcommand(command) else { return Vec::new() };
+    let mut words = args.iter().skip_while(|word| *word != command.get_name()).skip(1);
+    let mut flags = Vec::new();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let long = text.strip_prefix("--").map(|rest| rest.split('=').next().unwrap_or(rest).to_owned());
+        let short = text.strip_prefix('-').and_then(|rest| rest.chars().next());
+        let arg = command.get_arguments().find(|arg| match &long {
+            Some(long) => {
+                arg.get_long() == Some(long)
+                    || arg.get_all_aliases().is_some_and(|all| all.contains(&long.as_str()))
+            }
+            None => short.is_some() && arg.get_short() == short,
+        });
+        let Some(arg) = arg else { continue };
+        let mut given = vec![word.clone()];
+        let inline = if long.is_some() { text.contains('=') } else { text.chars().count() > 2 };
+        if arg.get_action().takes_values() && !inline {
+            given.extend(words.next().cloned());
+        }
+        flags.push((arg.get_long().unwrap_or_default().to_owned(), given));
+    }
+    flags
 }
 
 fn config_path(args: &[OsString]) -> Option<PathBuf> {

@@ -114,13 +114,13 @@ impl Spinner {
     }
 }
 
-/// Counts things that are done, of which nobody knows how many there will be.
+/// Counts things that are done.
 pub(crate) struct Counter(ProgressBar);
 
 impl Counter {
-    /// Counts `what`.
-    pub(crate) fn new(what: &'static str, quiet: bool) -> Self {
-        let bar = ProgressBar::new_spinner().with_message(what);
+    /// Counts `what`; `total` where it is known how many there will be.
+    pub(crate) fn new(what: &'static str, total: Option<u64>, quiet: bool) -> Self {
+        let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new).with_message(what);
         let visible = !quiet && std::io::stderr().is_terminal();
         bar.set_draw_target(if visible {
             ProgressDrawTarget::stderr_with_hz(4)
@@ -128,8 +128,12 @@ impl Counter {
             ProgressDrawTarget::hidden()
         });
         bar.set_style(
-            ProgressStyle::with_template("{spinner} {pos} {msg} {elapsed}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            ProgressStyle::with_template(if total.is_some() {
+                "{bar:24.cyan/dim} {pos}/{len} {msg}  {elapsed} (left {eta})"
+            } else {
+                "{spinner} {pos} {msg} {elapsed}"
+            })
+            .unwrap_or_else(|_| ProgressStyle::default_spinner()),
         );
         bar.enable_steady_tick(Duration::from_millis(250));
         Self(bar)

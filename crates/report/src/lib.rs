@@ -14,6 +14,7 @@
 //! | `page` | HTML |
 //! | `markdown` | Markdown |
 //! | `terminal` | the summary of one screen, and a document on a terminal |
+//! | `sweep` | what `precipice sweep` prints and draws |
 //! | `plan` | what `precipice plan` prints and draws |
 
 mod data;
@@ -25,6 +26,7 @@ mod number;
 mod page;
 mod plan;
 mod section;
+mod sweep;
 mod terminal;
 mod text;
 mod view;
@@ -33,6 +35,7 @@ mod words;
 pub use data::{csv, json};
 pub use lang::{Lang, UnknownLang};
 pub use plan::{html as plan_html, terminal as plan_terminal};
+pub use sweep::{html as sweep_html, terminal as sweep_terminal};
 pub use terminal::Style;
 
 use document::Document;

@@ -6,6 +6,7 @@ pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod output;
 pub(crate) mod plan;
+pub(crate) mod sweep;
 pub(crate) mod target;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Say how many requests fit, where the cliff is and what to set, from a model's config.json and a GPU
     Plan(Box<plan::PlanArgs>),
+    /// Try a grid or a list of settings, simulated on all cores, and put the results side by side
+    Sweep(Box<sweep::SweepArgs>),
     /// Compute the findings of a run
     Analyze(AnalyzeArgs),
     /// Write the report of one run, or of several side by side

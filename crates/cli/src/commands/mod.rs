@@ -10,7 +10,8 @@ mod plan;
 mod present;
 mod report;
 mod serve;
-mod simulate;
+pub(crate) mod simulate;
+mod sweep;
 
 use crate::args::{Command, ConfigArgs};
 use crate::config::{self, Parsed};
@@ -37,6 +38,7 @@ pub(crate) fn dispatch(parsed: Parsed) -> anyhow::Result<Outcome> {
         },
         Command::Serve(args) => serve::serve(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Sweep(args) => sweep::run(&args, &parsed.args),
     }
 }
 
@@ -46,6 +48,7 @@ fn config_args(command: &Command) -> Option<&ConfigArgs> {
         Command::Simulate(args) => Some(&args.config),
         Command::Serve(args) => Some(&args.config),
         Command::Plan(args) => Some(&args.config),
+        Command::Sweep(args) => Some(&args.config),
         _ => None,
     }
 }

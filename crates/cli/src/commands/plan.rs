@@ -13,7 +13,7 @@ use precipice_decide::{Machine, parallel};
 /// Plans, prints, and writes the page where one is wanted.
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     let inputs = inputs(args)?;
-    let mut counter = Counter::new("simulations", args.quiet);
+    let mut counter = Counter::new("simulations", None, args.quiet);
     let planned = plan(&inputs, &mut |done| counter.show(done)).map_err(usage)?;
     counter.finish();
     write(args, &planned)

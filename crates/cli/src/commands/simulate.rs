@@ -13,8 +13,11 @@ use crate::progress::Spinner;
 use crate::resolve;
 use crate::resolve::engine::SimulatedServer;
 use anyhow::Result;
+use precipice_decide::Machine;
+use precipice_decide::trial::Conditions;
 use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
 use precipice_record::{Ns, RunState, Source};
+use precipice_workload::Plan;
 use std::time::Duration;
 
 /// Everything that a simulation is made from, whichever command asked for it.
@@ -43,12 +46,7 @@ pub(crate) fn simulate(args: &SimulateArgs, settings: &[Setting]) -> Result<Outc
 
 /// `precipice run` without a server.
 pub(crate) fn run(args: &RunArgs, settings: &[Setting]) -> Result<Outcome> {
-    let client = Client {
-        timeout: args.client.timeout.map(ns),
-        first_token_timeout: args.client.first_token_timeout.map(ns),
-        retries: args.client.retries,
-        ..Client::default()
-    };
+    let client = client(args);
     let asked = Asked {
         model: args.target.model.as_deref(),
         load: &args.load,
@@ -89,6 +87,28 @@ fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
     let dir = writer.finish(&manifest)?;
     let (_, outcome) = present::present(&dir, asked.output)?;
     Ok(outcome)
+}
+
+/// What a trial of these flags is made from; the flags are those of `precipice run` without a URL.
+pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
+    let plan = resolve::load::workload(&args.load, "simulated")?;
+    let server = resolve::engine::server(&args.engine, args.target.model.as_deref(), Some(&plan.facts()))?;
+    let conditions = Conditions {
+        client: client(args),
+        max_num_queued_reqs: args.engine.max_num_queued_reqs,
+        count_work: args.engine.enable_mfu_metrics,
+    };
+    let machine = Machine { deployment: server.deployment, times: server.times, engine: server.config };
+    Ok((machine, plan, conditions))
+}
+
+fn client(args: &RunArgs) -> Client {
+    Client {
+        timeout: args.client.timeout.map(ns),
+        first_token_timeout: args.client.first_token_timeout.map(ns),
+        retries: args.client.retries,
+        ..Client::default()
+    }
 }
 
 fn setup(server: &SimulatedServer, asked: &Asked<'_>) -> Setup {

@@ -4,4 +4,5 @@ pub(crate) mod engine;
 pub(crate) mod load;
 pub(crate) mod model;
 pub(crate) mod profile;
+pub(crate) mod sweep;
 pub(crate) mod target;

@@ -8,9 +8,11 @@
 //! | --- | --- |
 //! | `point` | [`Point`], [`Axis`], [`grid`] |
 //! | `outcome` | [`Outcome`], a line of the results; [`Swept`], the table |
+//! | `pairs` | names with values, as JSON objects |
 //! | `preset` | [`Preset`], sweeps that have a name |
 
 mod outcome;
+mod pairs;
 mod point;
 mod preset;
 

@@ -31,6 +31,7 @@ pub struct Row {
     pub n: u32,
     /// Figures by name, with Student's 95 % interval over the repeats; the ends of a single run are its value,
     /// for one run does not say how far another would be.
+    #[serde(with = "super::pairs")]
     pub figures: Vec<(String, Estimate)>,
 }
 
@@ -110,7 +111,9 @@ impl Swept {
 }
 
 fn row(point: &Point, outcomes: &[Outcome], how: How) -> Option<Row> {
-    let mine: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.point == *point).collect();
+    let mut mine: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.point == *point).collect();
+    // Results come in the order in which threads finish; sums must not depend on it.
+    mine.sort_by_key(|outcome| outcome.repeat);
     let first = mine.first()?;
     let figures = first.figures.named().into_iter().filter_map(|(name, _)| {
         let values: Vec<f64> = mine.iter().filter_map(|outcome| outcome.figures.get(name)).collect();

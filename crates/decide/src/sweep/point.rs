@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 /// Settings of one run, by the names of their flags, in the order in which they were given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Point(pub Vec<(String, String)>);
+#[serde(transparent)]
+pub struct Point(#[serde(with = "super::pairs")] pub Vec<(String, String)>);
 
 impl Point {
     /// The value of a setting.

@@ -245,6 +245,16 @@ impl Figures {
         all
     }
 
+    /// The names of all figures that a run may have.
+    pub fn names() -> Vec<&'static str> {
+        let all = Self {
+            blocked: Some(Blocked::default()),
+            counters: Some(Counters::default()),
+            ..Self::default()
+        };
+        all.named().into_iter().map(|(name, _)| name).collect()
+    }
+
     /// Share of all requests that were turned away; absent without any.
     pub fn refused_share(&self) -> Option<f64> {
         let all = self.completed + self.failed;

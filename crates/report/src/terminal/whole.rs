@@ -33,7 +33,7 @@ fn draw(screen: &mut Screen, block: &Block) {
         Block::Paragraph(line) => screen.dim(&line.flat()),
         Block::List(items) => {
             for item in items {
-                screen.entry("", &item.flat(), Ink::Plain);
+                screen.dim(&format!("· {}", item.flat()));
             }
         }
         Block::Cards(cards) => {

@@ -1,0 +1,136 @@
+//! The directory of a sweep: `sweep.json` says what is tried, `results.jsonl` grows by a line a run.
+
+use crate::outcome::usage;
+use crate::resolve::sweep::{Planned, Sweep};
+use anyhow::{Context as _, Result};
+use precipice_decide::sweep::{Outcome, Point, SCHEMA};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+const HEAD: &str = "sweep.json";
+const RESULTS: &str = "results.jsonl";
+
+/// What is tried. Repeats are not in it: a sweep may be continued with more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Head {
+    schema: String,
+    base: Vec<String>,
+    points: Vec<Point>,
+}
+
+/// An open directory.
+pub(super) struct Store {
+    root: PathBuf,
+    results: File,
+    outcomes: Vec<Outcome>,
+}
+
+impl Store {
+    /// Opens a new directory, or continues the same sweep in an old one.
+    pub(super) fn open(out: Option<&Path>, sweep: &Sweep) -> Result<Self> {
+        let root = out.map_or_else(default_directory, Path::to_owned);
+        let named = |problem: String| usage(format!("--out {}: {problem}", root.display()));
+        let head = Head { schema: SCHEMA.to_owned(), base: sweep.base.clone(), points: sweep.points.clone() };
+        let path = root.join(HEAD);
+        if path.is_file() {
+            let text = std::fs::read_to_string(&path).map_err(|error| named(error.to_string()))?;
+            let found: Head =
+                serde_json::from_str(&text).map_err(|error| named(format!("{HEAD}: {error}")))?;
+            if found != head {
+                return Err(named(difference(&found, &head)));
+            }
+        } else {
+            let used = std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_some());
+            if used {
+                return Err(named("the directory is not empty and holds no sweep: name another".to_owned()));
+            }
+            std::fs::create_dir_all(&root).map_err(|error| named(error.to_string()))?;
+            std::fs::write(&path, serde_json::to_string_pretty(&head)?)
+                .map_err(|error| named(error.to_string()))?;
+        }
+        let file = root.join(RESULTS);
+        let outcomes = if file.is_file() { read(&file)? } else { Vec::new() };
+        let results = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&file)
+            .map_err(|error| named(format!("{RESULTS}: {error}")))?;
+        Ok(Self { root, results, outcomes })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+
+    /// The run was made before.
+    pub(super) fn has(&self, run: &Planned) -> bool {
+        self.outcomes.iter().any(|outcome| {
+            outcome.point == run.point && outcome.repeat == run.repeat && outcome.seed == run.seed
+        })
+    }
+
+    /// Appends a result.
+    pub(super) fn keep(&mut self, outcome: &Outcome) -> Result<()> {
+        let mut line = serde_json::to_string(outcome)?;
+        line.push('\n');
+        self.results
+            .write_all(line.as_bytes())
+            .with_context(|| self.root.join(RESULTS).display().to_string())?;
+        // As a continued sweep would read it: the reader of JSON is not exact to the last bit.
+        self.outcomes.push(serde_json::from_str(&line)?);
+        Ok(())
+    }
+
+    /// Writes a file beside the results.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.root.join(name);
+        std::fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+}
+
+/// The results so far. A last line that a kill cut short is dropped, and cut off the file.
+fn read(path: &Path) -> Result<Vec<Outcome>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    if whole < text.len() {
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(whole as u64).with_context(|| path.display().to_string())?;
+    }
+    text[..whole]
+        .lines()
+        .enumerate()
+        .map(|(place, line)| {
+            serde_json::from_str(line)
+                .map_err(|error| usage(format!("{}, line {}: {error}", path.display(), place + 1)))
+        })
+        .collect()
+}
+
+fn difference(found: &Head, asked: &Head) -> String {
+    let what = if found.points == asked.points {
+        format!("other flags ({})", found.base.join(" "))
+    } else {
+        let first = found.points.iter().find(|point| !asked.points.contains(point));
+        first.or(asked.points.first()).map_or_else(String::new, |point| format!("other settings ({point})"))
+    };
+    format!("holds a sweep of {what}: continue that one with its own flags, or name another directory")
+}
+
+/// `sweeps/DATE-TIME`.
+fn default_directory() -> PathBuf {
+    let name = jiff::ZonedDateTime::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let base = PathBuf::from("sweeps");
+    let mut path = base.join(&name);
+    let mut count = 2_u32;
+    while path.exists() {
+        path = base.join(format!("{name}-{count}"));
+        count += 1;
+    }
+    path
+}
