@@ -8,13 +8,12 @@
 use super::error::CalibrateError;
 use super::fit::{FEW, Fit, extremes, fit};
 use super::host::HostTimes;
+use super::profile::{Context, profile};
 use super::residuals::residuals;
-use super::runs::{Calibration, Options, named, named_ranges, ranges};
+use super::runs::{Calibration, Options, errors};
 use super::sweeps::{Limits, Stage, Sweep};
 use super::windows::{Window, position, window_of};
-use precipice_engine::cost::{
-    BASIS, BasisValues, Beyond, FittedOn, GraphLimits, GraphSizes, PROFILE_SCHEMA, Profile, StepBasis,
-};
+use precipice_engine::cost::{BASIS, BasisValues, FittedOn, GraphSizes, StepBasis};
 use precipice_engine::kv::unique_stream;
 use precipice_engine::{Content, EngineConfig, EngineLoop, Entry, NewRequest, Scheduled, StepShape};
 use precipice_record::{Ns, RequestRow, Run};
@@ -62,39 +61,28 @@ pub fn from_client(
         }
     }
     lone_prompts(&prompts, &mut seen);
-    let ranges = ranges(seen.steps.iter());
     let (fitted, kept) = trimmed(origin, &seen)?;
     if !options.partial && !fitted.unidentified.is_empty() {
         return Err(CalibrateError::Unidentified(fitted.unidentified));
     }
-    let profile = Profile {
-        schema: PROFILE_SCHEMA.to_owned(),
-        name: options.name.clone(),
-        model: options.model.clone(),
-        fingerprint: options.deployment.shape.fingerprint(),
-        tensor_parallel: options.deployment.tensor_parallel,
-        beyond: Beyond::Warn,
-        host_s: 0.0,
-        host_piecewise_s: None,
-        fitted_on: FittedOn {
-            runs: vec![origin.to_owned()],
-            steps: kept.iter().map(|window| window.steps).sum(),
-            engine: None,
-            gpu: options.gpu.as_ref().map(|gpu| gpu.name.clone()),
-            tool: Some(options.tool.clone()),
+    let profile = profile(
+        &fitted,
+        options,
+        Context {
+            steps: &mut seen.steps.iter(),
+            fitted_on: FittedOn {
+                runs: vec![origin.to_owned()],
+                steps: kept.iter().map(|window| window.steps).sum(),
+                ..FittedOn::default()
+            },
+            limits: Some(limits.graphs()),
+            host: HostTimes::default(),
+            residuals: residuals(&fitted, &kept),
         },
-        graphs: Some(GraphLimits {
-            max_num_seqs: limits.max_num_seqs,
-            max_num_batched_tokens: limits.max_num_batched_tokens,
-        }),
-        split_kv: split.filter(|_| fitted.constants[position("decode_span")] > 0.0),
-        constants: named(&fitted),
-        range: named_ranges(&ranges, &fitted),
-        residuals: residuals(&fitted, &kept),
-    };
+    );
     Ok(Calibration {
         profile,
-        errors: super::runs::errors(&fitted),
+        errors: errors(&fitted),
         fixed_ttft_s: fixed(&prompts, &fitted),
         unidentified: fitted.unidentified,
         left_out: Vec::new(),

@@ -9,13 +9,12 @@
 use super::error::CalibrateError;
 use super::fit::{extremes, fit};
 use super::host::HostTimes;
+use super::profile::{Context, profile};
 use super::residuals::residuals;
-use super::runs::{Calibration, Options, errors, named, named_ranges, ranges};
+use super::runs::{Calibration, Options, errors};
 use super::sweeps::Limits;
-use super::windows::{Window, position, window_of};
-use precipice_engine::cost::{
-    BASIS_NAMES, BasisValues, Beyond, FittedOn, GraphLimits, GraphSizes, PROFILE_SCHEMA, Profile, StepBasis,
-};
+use super::windows::{Window, window_of};
+use precipice_engine::cost::{BASIS_NAMES, BasisValues, FittedOn, GraphSizes, StepBasis};
 use precipice_engine::{Entry, Scheduled, StepShape};
 use std::collections::BTreeMap;
 
@@ -90,36 +89,25 @@ pub fn from_kernels(
         windows.push(Window { weight: 1.0 / total, ..window_of(&[values], total) });
         steps.push(values);
     }
-    let ranges = ranges(steps.iter());
     let fitted = fit(origin, &windows, &BASIS_NAMES, &extremes(steps.iter()))?;
     if !options.partial && !fitted.unidentified.is_empty() {
         return Err(CalibrateError::Unidentified(fitted.unidentified));
     }
-    let profile = Profile {
-        schema: PROFILE_SCHEMA.to_owned(),
-        name: options.name.clone(),
-        model: options.model.clone(),
-        fingerprint: options.deployment.shape.fingerprint(),
-        tensor_parallel: options.deployment.tensor_parallel,
-        beyond: Beyond::Warn,
-        host_s: 0.0,
-        host_piecewise_s: None,
-        fitted_on: FittedOn {
-            runs: vec![origin.to_owned()],
-            steps: steps.len() as u64,
-            engine: None,
-            gpu: options.gpu.as_ref().map(|gpu| gpu.name.clone()),
-            tool: Some(options.tool.clone()),
+    let profile = profile(
+        &fitted,
+        options,
+        Context {
+            steps: &mut steps.iter(),
+            fitted_on: FittedOn {
+                runs: vec![origin.to_owned()],
+                steps: steps.len() as u64,
+                ..FittedOn::default()
+            },
+            limits: Some(limits.graphs()),
+            host: HostTimes::default(),
+            residuals: residuals(&fitted, &windows),
         },
-        graphs: Some(GraphLimits {
-            max_num_seqs: limits.max_num_seqs,
-            max_num_batched_tokens: limits.max_num_batched_tokens,
-        }),
-        split_kv: split.filter(|_| fitted.constants[position("decode_span")] > 0.0),
-        constants: named(&fitted),
-        range: named_ranges(&ranges, &fitted),
-        residuals: residuals(&fitted, &windows),
-    };
+    );
     Ok(Calibration {
         profile,
         errors: errors(&fitted),

@@ -7,6 +7,7 @@
 //! | [`windows`](mod@windows) | steps as rows of a fit |
 //! | [`nnls`] | least squares with constants that cannot be negative |
 //! | [`fit`](mod@fit) | which constants, and how well they are known |
+//! | `profile` | a fit as a profile |
 //! | [`host`] | the host's part of a step |
 //! | [`residuals`](mod@residuals) | how well the fit repeats what it was fitted on |
 //! | [`sweeps`] | the loads that tell a live server's step times from outside |
@@ -20,6 +21,7 @@ pub mod fit;
 pub mod host;
 pub mod kernels;
 pub mod nnls;
+mod profile;
 pub mod replay;
 pub mod residuals;
 pub mod runs;

@@ -3,15 +3,13 @@
 use super::error::{CalibrateError, Unidentified};
 use super::fit::{Extremes, FEW, Fit, extremes, fit};
 use super::host::{HostTimes, host_times};
+use super::profile::{Context, profile};
 use super::replay::{Followed, KnownStep, follow};
 use super::residuals::residuals;
 use super::windows::{Window, windows};
 use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu};
-use precipice_engine::cost::{
-    BASIS, BASIS_NAMES, BasisValues, Beyond, FittedOn, GraphLimits, GraphSizes, PROFILE_SCHEMA, Profile,
-    Range, Residual, StepBasis,
-};
+use precipice_engine::cost::{BASIS_NAMES, FittedOn, GraphLimits, GraphSizes, Profile, Residual, StepBasis};
 use precipice_record::{Run, ServerFacts, Source};
 use std::collections::BTreeMap;
 
@@ -85,7 +83,6 @@ pub fn from_runs(runs: &[(String, &Run)], options: &Options) -> Result<Calibrati
         parts.push(Part { name: name.clone(), steps: followed.steps, windows, of: run.steps.len() });
     }
     let all: Vec<Window> = parts.iter().flat_map(|part| part.windows.iter().cloned()).collect();
-    let ranges = ranges(parts.iter().flat_map(|part| part.steps.iter().map(|step| &step.values)));
     let extremes = extremes(parts.iter().flat_map(|part| part.steps.iter().map(|step| &step.values)));
     let name = runs.first().map_or("", |(name, _)| name.as_str());
     let fitted = fit(name, &all, &FEW, &extremes)?;
@@ -96,32 +93,23 @@ pub fn from_runs(runs: &[(String, &Run)], options: &Options) -> Result<Calibrati
     let mut residuals = residuals(&fitted, &all);
     residuals.extend(host_residuals(&host));
     let facts = runs.first().map(|(_, run)| &run.manifest.server);
-    let profile = Profile {
-        schema: PROFILE_SCHEMA.to_owned(),
-        name: options.name.clone(),
-        model: options.model.clone(),
-        fingerprint: options.deployment.shape.fingerprint(),
-        tensor_parallel: options.deployment.tensor_parallel,
-        beyond: Beyond::Warn,
-        host_s: host.full.map_or(0.0, |host| host.median_s),
-        host_piecewise_s: host.piecewise.map(|host| host.median_s),
-        fitted_on: FittedOn {
-            runs: parts.iter().map(|part| part.name.clone()).collect(),
-            steps: parts.iter().map(|part| part.steps.len() as u64).sum(),
-            engine: facts.and_then(engine),
-            gpu: options
-                .gpu
-                .as_ref()
-                .map(|gpu| gpu.name.clone())
-                .or_else(|| facts.and_then(|facts| facts.gpu.clone())),
-            tool: Some(options.tool.clone()),
+    let profile = profile(
+        &fitted,
+        options,
+        Context {
+            steps: &mut parts.iter().flat_map(|part| part.steps.iter().map(|step| &step.values)),
+            fitted_on: FittedOn {
+                runs: parts.iter().map(|part| part.name.clone()).collect(),
+                steps: parts.iter().map(|part| part.steps.len() as u64).sum(),
+                engine: facts.and_then(engine),
+                gpu: facts.and_then(|facts| facts.gpu.clone()),
+                tool: None,
+            },
+            limits,
+            host,
+            residuals,
         },
-        graphs: limits,
-        split_kv: split.filter(|_| fitted.constants[super::windows::position("decode_span")] > 0.0),
-        constants: named(&fitted),
-        range: named_ranges(&ranges, &fitted),
-        residuals,
-    };
+    );
     Ok(Calibration {
         profile,
         errors: errors(&fitted),
@@ -200,34 +188,6 @@ fn engine(facts: &ServerFacts) -> Option<String> {
     let engine = facts.engine.as_deref()?;
     let engine = if engine == "vllm" { "vLLM" } else { engine };
     Some(facts.version.as_deref().map_or_else(|| engine.to_owned(), |version| format!("{engine} {version}")))
-}
-
-/// Smallest value above 0 and largest value of each function.
-pub(super) fn ranges<'a>(steps: impl Iterator<Item = &'a BasisValues>) -> [Option<Range>; BASIS] {
-    let mut ranges = [None; BASIS];
-    for values in steps {
-        for (range, value) in ranges.iter_mut().zip(values).filter(|(_, value)| **value > 0.0) {
-            let range = range.get_or_insert(Range { min: *value, max: *value });
-            range.min = range.min.min(*value);
-            range.max = range.max.max(*value);
-        }
-    }
-    ranges
-}
-
-pub(super) fn named(fit: &Fit) -> BTreeMap<String, f64> {
-    fit.used.iter().map(|at| (BASIS_NAMES[*at].to_owned(), fit.constants[*at])).collect()
-}
-
-/// Ranges of all functions that were seen; a necessary one that was not told apart has none, so that whoever needs it is
-/// warned.
-pub(super) fn named_ranges(ranges: &[Option<Range>; BASIS], fit: &Fit) -> BTreeMap<String, Range> {
-    BASIS_NAMES
-        .iter()
-        .zip(ranges)
-        .filter(|(name, _)| !fit.unidentified.iter().any(|lost| lost.constant == **name))
-        .filter_map(|(name, range)| Some(((*name).to_owned(), (*range)?)))
-        .collect()
 }
 
 pub(super) fn errors(fit: &Fit) -> BTreeMap<&'static str, f64> {

@@ -1,5 +1,7 @@
 //! The three sweeps that tell a server's step times from outside: which loads, in which order.
 
+use precipice_engine::cost::GraphLimits;
+
 /// What a sweep looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sweep {
@@ -50,6 +52,13 @@ pub struct Limits {
     pub pool_tokens: Option<u64>,
     /// Longest prompt to try; absent: four steps' tokens.
     pub longest_prompt: Option<u32>,
+}
+
+impl Limits {
+    /// Those that the sizes of CUDA graphs follow from.
+    pub fn graphs(&self) -> GraphLimits {
+        GraphLimits { max_num_seqs: self.max_num_seqs, max_num_batched_tokens: self.max_num_batched_tokens }
+    }
 }
 
 /// Each prompt length is asked for so many times, and the lower quartile counts.
