@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_table_has_a_row_a_setting_and_dashes_for_what_is_unknown() {
-        let points = grid(&[Axis::new("max-num-seqs", &["8", "<16>"])]);
+        let points = grid(&[Axis::new("max-num-seqs", &["8", "<sixteen>"])]);
         let outcome = |place: usize, repeat: u32, throughput: f64| Outcome {
             point: points[place].clone(),
             repeat,
@@ -172,6 +172,6 @@ mod tests {
             assert!(!text.contains('{'), "{text}");
         }
         let page = html(&swept, &columns, Lang::Zh);
-        assert!(page.contains("sweep-0") && !page.contains("<16>"));
+        assert!(page.contains("sweep-0") && !page.contains("<sixteen>"));
     }
 }
