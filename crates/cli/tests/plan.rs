@@ -130,3 +130,18 @@ fn bad_input_is_refused_with_the_remedy() {
     let plan = plan(&[&args[..], &load].concat(), dir.path());
     assert_eq!(plan["kv"]["bytes_per_token"], 2 * 2 * 8 * 8 * 2);
 }
+
+#[test]
+fn a_servers_log_says_what_the_pool_is() {
+    let dir = TempDir::new().unwrap();
+    let log = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/vllm-h200-0.26.0/kv6.41-seqs128/server.log.gz");
+    let args = ["--server-log", log.to_str().unwrap(), "--gpu", "H200", "-c", "16", "-n", "32"];
+    let plan = plan(&[&args[..], &["--input-tokens", "512", "--output-tokens", "64"]].concat(), dir.path());
+    assert_eq!(plan["kv"]["pool_tokens"]["value"], 120_064.0);
+    assert_eq!(plan["kv"]["pool_tokens"]["how"], "reported");
+    assert_eq!(plan["kv"]["bytes_per_token"], 57_344);
+    assert_eq!(plan["server"]["engine"]["max_model_len"], 8192);
+    near(&plan["fit"]["logged"]["value"], 14.66, 0.001);
+    refused(&["--server-log", "nothing.log"], dir.path(), &["--server-log", "nothing.log"]);
+}

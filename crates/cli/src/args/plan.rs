@@ -13,6 +13,9 @@ pub(crate) struct PlanArgs {
     /// The model: a name of the catalog, or the path of a Hugging Face config.json
     #[arg(long, value_name = "NAME|config.json")]
     pub(crate) model: Option<String>,
+    /// A vLLM server's log: its KV pool, window and limits, where no flag says otherwise
+    #[arg(long, value_name = "FILE", help_heading = "Plan")]
+    pub(crate) server_log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: load::LoadArgs,
     #[command(flatten)]

@@ -117,7 +117,7 @@ fn watch_interrupts(handle: &Handle, quiet: bool) -> Result<()> {
     .context("the interrupt handler could not be set")
 }
 
-fn read_log(path: &Path) -> Result<ServerFacts> {
+pub(crate) fn read_log(path: &Path) -> Result<ServerFacts> {
     let mut facts = ServerFacts::default();
     precipice_archive::import::server_log(path, &mut facts)
         .map_err(|error| usage(format!("--server-log: {error}")))?;

@@ -7,7 +7,7 @@ use crate::printer;
 use crate::progress::Counter;
 use crate::resolve;
 use anyhow::{Context as _, Result};
-use precipice_decide::plan::{Inputs, Planned, plan};
+use precipice_decide::plan::{Inputs, Planned, PoolSource, plan};
 use precipice_decide::{Machine, parallel};
 
 /// Plans, prints, and writes the page where one is wanted.
@@ -22,11 +22,31 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
 fn inputs(args: &PlanArgs) -> Result<Inputs> {
     // The same flags give the same plan: prompts need no salt of their own.
     let load = resolve::load::workload(&args.load, "simulated")?;
-    let server = resolve::engine::server(&args.engine, args.model.as_deref(), Some(&load.facts()))?;
+    let said = args.server_log.as_deref().map(super::live::read_log).transpose()?;
+    let engine = match &said {
+        Some(said) => resolve::engine::described(&args.engine, said),
+        None => args.engine.clone(),
+    };
+    let served = said.as_ref().filter(|_| args.model.is_none()).and_then(resolve::model::served);
+    let server = match served {
+        Some(model) => resolve::engine::server_of(&engine, model, Some(&load.facts()))?,
+        None if said.is_some() && args.model.is_none() => {
+            return Err(usage(
+                "--server-log: it does not say enough of the model: give --model NAME or its config.json",
+            ));
+        }
+        None => resolve::engine::server(&engine, args.model.as_deref(), Some(&load.facts()))?,
+    };
+    // What a log states is neither a wish nor an estimate.
+    let asked = args.engine.num_gpu_blocks_override.is_some() || args.engine.kv_cache_memory_bytes.is_some();
+    let pool = match said.as_ref().and_then(|said| said.kv.as_ref()) {
+        Some(kv) if !asked && (kv.tokens.is_some() || kv.num_gpu_blocks.is_some()) => PoolSource::Reported,
+        _ => server.pool_source(&engine),
+    };
     Ok(Inputs {
         model: server.model.name.clone(),
         gpu: Some(server.gpu.name.clone()),
-        pool: server.pool_source(&args.engine),
+        pool,
         machine: Machine { deployment: server.deployment, times: server.times, engine: server.config },
         load,
         ttft_budget_s: args.ttft_budget.as_secs_f64(),

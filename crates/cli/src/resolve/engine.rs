@@ -49,7 +49,30 @@ pub(crate) fn server(
     load: Option<&Facts>,
 ) -> Result<SimulatedServer> {
     let name = model_flag.unwrap_or(report_server::MODEL);
-    let model = model::overridden("--model", name, args.hf_overrides.as_deref())?;
+    server_of(args, model::overridden("--model", name, args.hf_overrides.as_deref())?, load)
+}
+
+/// The engine flags with what a server says of itself where they say nothing.
+pub(crate) fn described(args: &EngineArgs, facts: &ServerFacts) -> EngineArgs {
+    let kv = facts.kv.clone().unwrap_or_default();
+    let block_size = kv.block_size.unwrap_or(args.block_size);
+    // The log states tokens: maximum concurrency times window, so whole blocks come out to rounding.
+    let by_tokens = kv.tokens.map(|tokens| tokens / u64::from(block_size.max(1)));
+    let blocks = kv.num_gpu_blocks.or(by_tokens).map(|blocks| u32::try_from(blocks).unwrap_or(u32::MAX));
+    let given = args.num_gpu_blocks_override.is_some() || args.kv_cache_memory_bytes.is_some();
+    EngineArgs {
+        num_gpu_blocks_override: if given { args.num_gpu_blocks_override } else { blocks },
+        block_size,
+        max_model_len: args.max_model_len.or(facts.max_model_len),
+        max_num_seqs: args.max_num_seqs.or(facts.max_num_seqs),
+        max_num_batched_tokens: args.max_num_batched_tokens.or(facts.max_num_batched_tokens),
+        no_enable_prefix_caching: args.no_enable_prefix_caching || facts.prefix_caching == Some(false),
+        ..args.clone()
+    }
+}
+
+/// As [`server`], of a model that is known.
+pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -> Result<SimulatedServer> {
     let profile = args.profile.as_deref().map(profile::profile).transpose()?;
     let gpu = gpu(args, profile.as_ref())?;
     let kv_dtype: KvDtype = args.kv_cache_dtype.parse().map_err(usage)?;

@@ -3,6 +3,7 @@
 use crate::outcome::usage;
 use anyhow::Result;
 use precipice_engine::catalog::{self, ModelShape};
+use precipice_record::ServerFacts;
 use serde_json::Value;
 use std::path::Path;
 
@@ -66,6 +67,14 @@ fn shape(flag: &str, text: &str, config: &Value) -> Result<ModelShape> {
 /// A model from a `config.json` that was read elsewhere; `place` is where, for messages.
 pub(crate) fn from_config(place: &str, name: String, config: Value) -> Result<Model> {
     Ok(Model { name, shape: shape(place, "model_config", &config)?, config })
+}
+
+/// The model that a server says it serves; absent where it says too little.
+pub(crate) fn served(facts: &ServerFacts) -> Option<Model> {
+    let name = facts.model.clone()?;
+    let config = facts.model_config.clone().or_else(|| config_of_known(&name))?;
+    let shape = ModelShape::from_config(&config).ok()?;
+    Some(Model { name, config, shape })
 }
 
 /// The `config.json` of a model that the catalog knows by the name under which it is served.
