@@ -37,8 +37,8 @@
       if (small && key.startsWith("y")) { layout[key].title = undefined; layout[key].nticks ??= 5; }
       if (small && key.startsWith("x") && !layout[key].tickvals) layout[key].nticks ??= 5;
     }
-    // A phone has no room for two axes beside each other at one tenth of the width.
-    if (small && layout.yaxis3 && layout.xaxis.domain) layout.xaxis.domain = [0, 0.82];
+    // Two axes beside each other need more than a tenth of a narrow figure (a phone, a sheet of paper).
+    if (layout.yaxis3 && layout.xaxis.domain && window.innerWidth < 1000) layout.xaxis.domain = [0, small ? 0.82 : 0.86];
     return {
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",

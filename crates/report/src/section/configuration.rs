@@ -135,22 +135,35 @@ pub(crate) fn at_rate(view: &View<'_>, rate: f64) -> String {
 /// The same load on the built-in engine, with the server's settings as far as the manifest tells and these in
 /// their place. `GPU` stands where the GPU is not known.
 pub(crate) fn simulated(view: &View<'_>, settings: &[(&'static str, String)]) -> String {
-    on_the_engine("precipice simulate", view, settings)
+    on_the_engine("precipice simulate", view, settings, &[])
 }
 
 /// The planner on the same load and server.
 pub(crate) fn planned(view: &View<'_>) -> String {
-    on_the_engine("precipice plan", view, &[])
+    on_the_engine("precipice plan", view, &[], &[])
 }
 
-fn on_the_engine(verb: &str, view: &View<'_>, settings: &[(&'static str, String)]) -> String {
-    let pool = ["num-gpu-blocks-override", "kv-cache-memory-bytes"];
+/// A sweep of the same load and server over `what` (`--set ...` or `--preset ...`), which varies these flags.
+pub(crate) fn swept(view: &View<'_>, what: &str, varied: &[&str]) -> String {
+    on_the_engine(&format!("precipice sweep {what}"), view, &[], varied)
+}
+
+/// Flags of the pool: one stands for the other.
+const POOL: [&str; 2] = ["num-gpu-blocks-override", "kv-cache-memory-bytes"];
+
+fn on_the_engine(
+    verb: &str,
+    view: &View<'_>,
+    settings: &[(&'static str, String)],
+    varied: &[&str],
+) -> String {
     let replaced = |name: &str| {
-        settings.iter().any(|(other, _)| *other == name || (pool.contains(other) && pool.contains(&name)))
+        let mut others = settings.iter().map(|(other, _)| *other).chain(varied.iter().copied());
+        others.any(|other| other == name || (POOL.contains(&other) && POOL.contains(&name)))
     };
     let server = &view.manifest.server;
     let mut flags = vec![("model", server.model.clone().unwrap_or_else(|| "MODEL".to_owned()))];
-    flags.extend(load_flags(view, pace(view)));
+    flags.extend(load_flags(view, pace(view)).into_iter().filter(|(name, _)| !replaced(name)));
     flags.push(("gpu", server.gpu.clone().unwrap_or_else(|| "GPU".to_owned())));
     flags.extend(engine_flags(view).into_iter().filter(|(name, _)| !replaced(name)));
     flags.extend(settings.iter().cloned());

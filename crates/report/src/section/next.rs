@@ -1,5 +1,6 @@
 //! What this run can't tell, and the experiments that would.
 
+use super::configuration::swept;
 use crate::document::{Block, Line, Section};
 use crate::number::{count, known};
 use crate::text::Text;
@@ -70,7 +71,7 @@ fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
     if let (true, Some(safe)) = (ill("kv_capacity") || ill("preemption_thrash"), safe) {
         list.push((
             view.line(Text::TryMaxNumSeqs, &[("safe", count(safe)), ("asked", asked)]),
-            simulated(&[("max-num-seqs", safe.to_string())]),
+            swept(view, &format!("--set max-num-seqs={}", limits(view, safe)), &["max-num-seqs"]),
         ));
     }
     if let (true, Some(safe)) = (ill("sequence_limit"), safe) {
@@ -83,9 +84,11 @@ fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
         list.push((view.line(Text::TryPlan, &[]), super::configuration::planned(view)));
     }
     if ill("kv_capacity") {
-        let pools =
-            ["4GiB", "6GiB", "8GiB"].map(|size| simulated(&[("kv-cache-memory-bytes", size.to_owned())]));
-        list.push((view.line(Text::TryKvPool, &[]), pools.join("\n")));
+        list.push((
+            view.line(Text::TryKvPool, &[]),
+            swept(view, "--preset kv-pool", &["kv-cache-memory-bytes"]),
+        ));
+        list.push((view.line(Text::TryQueueCap, &[]), swept(view, "--preset queue-cap", &["concurrency"])));
     }
     if let (true, Some(budget)) = (ill("prefill_crowding"), view.manifest.server.max_num_batched_tokens) {
         list.push((
@@ -105,4 +108,15 @@ fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
         list.push((view.line(Text::TryRate, &[("rate", format!("{:.3}", 0.9 * rate))]), command));
     }
     list
+}
+
+/// What fits for sure, what fits most likely, and what is set today: `14,16,128`.
+fn limits(view: &View<'_>, safe: u64) -> String {
+    let likely = view.analysis.findings.capacity.resident.preemption_free_batch;
+    let now = view.manifest.server.max_num_seqs.map(u64::from);
+    let mut limits: Vec<u64> =
+        [Some(safe), likely, now].into_iter().flatten().filter(|n| *n >= safe).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    limits.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }

@@ -436,9 +436,10 @@ messages! {
     CaveatClocks: "The clocks of client and server are aligned only roughly: a gap and a scrape of the same moment may be apart." | "客户端与服务端的时钟只能粗略对齐:同一时刻的间隔与采样可能错开。";
     CaveatScrapes: "{gaps} scrapes are missing; gauges say nothing about those moments." | "缺了 {gaps} 次采样,那些时刻的指标未知。";
     CaveatSimulated: "Everything here is a prediction of the engine's model, not a measurement." | "以上全部是引擎模型的预测,不是实测。";
-    TryMaxNumSeqs: "Set the sequence limit to what fits: the pool holds {safe} requests with their whole contexts, and {asked} were asked for. Admitting no more leaves nothing to preempt; this simulates what it costs." | "把序列上限设成真实容量:池子装得下 {safe} 条满上下文的请求,而并发是 {asked};不多放,就不用再抢占。用模拟看代价:";
+    TryMaxNumSeqs: "Set the sequence limit to what fits: the pool holds {safe} requests with their whole contexts, and {asked} were asked for. Admitting no more leaves nothing to preempt; this simulates what it costs, beside today's limit." | "把序列上限设成真实容量:池子装得下 {safe} 条满上下文的请求,而并发是 {asked};不多放,就不用再抢占。用模拟看代价:";
     TryPlan: "Ask the planner where the cliff is for this server and this load, and what to set." | "让规划器算出这台服务器、这种负载的断崖在哪里、该怎么设:";
     TryLimit: "Raise the sequence limit to what the pool holds ({safe}), and see what it does to throughput and ITL." | "把序列上限提到池子装得下的 {safe},看吞吐和 ITL 怎么变:";
+    TryQueueCap: "Turn requests away instead of letting them wait: what does a cap on the queue do to TTFT, and how many does it cost?" | "与其让人排队,不如快速失败:队列上限能把 TTFT 压到多少,又要拒掉多少?";
     TryBudget: "Halve the step budget: gaps get shorter, prompts take more steps." | "把每步的 token 预算减半:间隔变短,输入要多算几步:";
     TryCounters: "What was computed again is not known exactly: start the server with its FLOPs counter (vLLM: `--enable-mfu-metrics`) and run again." | "重算了多少还不精确:给服务端打开 FLOPs 计数器(vLLM:`--enable-mfu-metrics`)再跑一次:";
     TryKvPool: "Vary the pool on purpose: does throughput follow the residents, and does the frequency of preemption depend on the pool?" | "把 KV 池做成自变量:吞吐跟不跟驻留数走,抢占频率与池大小有没有关系?";
