@@ -3,7 +3,7 @@
 use crate::client::ClientPart;
 use crate::findings::{CapacityFindings, ResidentEstimate};
 use precipice_engine::catalog::{Deployment, KvDtype, ModelShape};
-use precipice_record::{KvPoolFacts, RequestRow, Run, ServerFacts};
+use precipice_record::{KvPoolFacts, RequestRow, Run, ServerFacts, Source};
 
 /// Quantile of the normal distribution behind "95 % confidence" on one side.
 pub const Z95: f64 = 1.644_853_626_951_472_2;
@@ -17,8 +17,11 @@ pub(crate) fn analyze(
 ) -> CapacityFindings {
     let facts = &run.manifest.server;
     let replicas = replicas.max(1);
+    // A simulated server states bytes of all its GPUs.
+    let simulated = run.manifest.source == Source::Simulated;
     let pool = pool_tokens(facts).map(|tokens| tokens * replicas);
     let per_token = kv_bytes_per_token(facts);
+    let gpus = u64::from(facts.tensor_parallel_size.unwrap_or(1));
     let bytes_of = |tokens: f64| per_token.map(|(bytes, _)| bytes as f64 * tokens);
     let shapes: Vec<RequestLengths> =
         run.requests.iter().filter(|row| row.measured()).filter_map(RequestLengths::of).collect();
@@ -46,7 +49,8 @@ pub(crate) fn analyze(
             .kv
             .as_ref()
             .and_then(|kv| kv.bytes)
-            .map(|bytes| bytes * replicas)
+            // vLLM says what it reserved on each GPU.
+            .map(|bytes| bytes * replicas * if simulated { 1 } else { gpus })
             .or_else(|| pool.and_then(|pool| bytes_of(pool as f64)).map(|bytes| bytes as u64)),
         demand_bytes: demand.and_then(bytes_of).map(|bytes| bytes.round() as u64),
         tokens_per_request: whole,
@@ -90,13 +94,16 @@ fn kv_bytes_per_token(facts: &ServerFacts) -> Option<(u64, &'static str)> {
     }
     let tokens = pool_tokens(facts).filter(|&tokens| tokens > 0)?;
     // The log rounds the pool to a hundredth of a GiB at worst, so the quotient is near, not exact.
-    Some(((kv.bytes? as f64 / tokens as f64).round() as u64, "pool"))
+    let gpus = f64::from(facts.tensor_parallel_size.unwrap_or(1));
+    Some(((kv.bytes? as f64 * gpus / tokens as f64).round() as u64, "pool"))
 }
 
 fn by_shape(facts: &ServerFacts, kv: &KvPoolFacts) -> Option<u64> {
     let shape = ModelShape::from_config(facts.model_config.as_ref()?).ok()?;
     let dtype: KvDtype = kv.cache_dtype.as_deref().unwrap_or("auto").parse().ok()?;
-    Some(Deployment::new(shape).with_kv_dtype(dtype).kv_bytes_per_token_all_gpus())
+    let deployment =
+        Deployment::new(shape).with_tensor_parallel(facts.tensor_parallel_size.unwrap_or(1)).ok()?;
+    Some(deployment.with_kv_dtype(dtype).kv_bytes_per_token_all_gpus())
 }
 
 /// Prompt and output of a request, as asked; what it got where nothing was asked.

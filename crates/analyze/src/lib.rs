@@ -13,6 +13,10 @@
 //! | `client` | counts, throughput, latencies, gaps, in-flight |
 //! | `server` | gauges, counters and histograms over replicas; preemptions, TTFT parts, Little's law |
 //! | [`capacity`] | the KV pool, and what the load asked of it |
+//! | `schedule` | what was in each engine step and how long it took: recorded, or played again by the engine |
+//! | `recompute` | what was computed twice, by three ledgers |
+//! | `wall_clock`, `decode_time` | where the time went, of the run and of each request |
+//! | `tail` | why the longest gaps were long |
 //! | [`diagnosis`] | illnesses, with their evidence and remedies |
 //! | `comparison` | the importing tool's own summary beside ours |
 //! | `window` | the measured part of a run and the zero of its moments |
@@ -28,7 +32,13 @@ pub mod stats;
 
 mod client;
 mod comparison;
+mod decode_time;
+mod model;
+mod recompute;
+mod schedule;
 mod server;
+mod tail;
+mod wall_clock;
 mod window;
 
 pub use figures::Figures;
@@ -37,7 +47,10 @@ pub use options::{Options, Slo};
 
 use client::ClientPart;
 use diagnosis::Case;
+use precipice_engine::catalog::StepWork;
 use precipice_record::{Run, Warning};
+use recompute::flops::FlopsLedger;
+use schedule::asked::Asked;
 use server::ServerPart;
 use window::Window;
 
@@ -56,11 +69,14 @@ pub struct Analysis {
 /// is not plain from the run itself.
 pub fn analyze(run: &Run, options: &Options) -> Analysis {
     let window = Window::of(run);
-    let client = client::analyze(run, window, options);
+    let mut client = client::analyze(run, window, options);
     let pool_tokens = capacity::pool_tokens(&run.manifest.server).map(|tokens| tokens as f64);
-    let server = server::analyze(run, window, &client, pool_tokens);
+    let mut server = server::analyze(run, window, &client, pool_tokens);
     let replicas = server.replicas.len() as u64;
     let capacity = capacity::analyze(run, &client, replicas, server.findings.running.mean);
+    if let Some(window) = window {
+        explain(run, window, &mut client, &mut server, &capacity);
+    }
     let figures = draw(window, &client, &server, options);
     let case = Case::new(run, window, options, &client, &server, &capacity);
     let diagnosis = diagnosis::diagnose(&case);
@@ -82,6 +98,46 @@ pub fn analyze(run: &Run, options: &Options) -> Analysis {
         warnings,
     };
     Analysis { findings, figures }
+}
+
+/// What was computed twice, where the wall clock went and why the longest gaps were long: all that takes both ends.
+fn explain(
+    run: &Run,
+    window: Window,
+    client: &mut ClientPart,
+    server: &mut ServerPart,
+    capacity: &findings::CapacityFindings,
+) {
+    let asked = Asked::of(run, client, server);
+    let asked = asked.as_ref().map_err(|reason| *reason);
+    let flops = FlopsLedger::of(run, server, asked, capacity);
+    let same_flops = |work: &StepWork| flops.counted(work);
+    let counter = (flops.measured.is_some() && flops.deployment.is_some()).then_some(&same_flops as _);
+    let schedule = schedule::find(run, window, client, server, asked, counter);
+    let mut recompute = recompute::ledgers(server, &schedule, asked, &flops);
+    let hidden = asked.ok().map_or(0.0, |asked| schedule.hidden_recompute(asked));
+    let ledger = wall_clock::Ledger::of(&schedule.steps, hidden);
+    let share = if ledger.is_empty() {
+        let prompts = asked.ok().map(Asked::prompt_tokens);
+        wall_clock::modelled(client, server, window, (prompts, recompute.recomputed_tokens))
+    } else {
+        wall_clock::by_steps(&ledger, window, &schedule)
+    };
+    recompute.share_of_wall_clock = share.recompute;
+    let decode_time = decode_time::shares(run, client, &schedule, &ledger);
+    let mut gaps = std::mem::take(&mut client.longest_gaps);
+    let rows =
+        run.requests.iter().enumerate().map(|(index, row)| ((row.request, row.attempt), index)).collect();
+    tail::explain(
+        &mut gaps,
+        &tail::Evidence { run, window, client, server, schedule: &schedule, ledger: &ledger, rows },
+    );
+    client.findings.gap_causes = tail::count(&gaps);
+    client.findings.longest_gaps.clone_from(&gaps);
+    client.longest_gaps = gaps;
+    server.findings.recompute = recompute;
+    server.findings.wall_clock_share = share;
+    server.findings.decode_time = decode_time;
 }
 
 fn draw(window: Option<Window>, client: &ClientPart, server: &ServerPart, options: &Options) -> Figures {

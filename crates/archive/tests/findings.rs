@@ -3,9 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
-use precipice_analyze::findings::SegmentKind;
+use precipice_analyze::findings::{Gap, SegmentKind};
 use precipice_analyze::{Analysis, Options, analyze};
 use precipice_archive::import::{VllmBenchFiles, vllm_bench};
+use precipice_record::Run;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -14,15 +15,20 @@ fn fixture(path: &str) -> PathBuf {
 }
 
 fn h200(server: &str, run: &str) -> Analysis {
+    analyze(&h200_run(server, run, false), &Options::default())
+}
+
+fn h200_run(server: &str, run: &str, with_iterations: bool) -> Run {
     let server = fixture(&format!("vllm-h200-0.26.0/{server}"));
     let run = server.join(run);
     let files = VllmBenchFiles {
         bench: run.join("bench.json.gz"),
         metrics: vec![run.join("metrics.txt.gz"), run.join("metrics_full_start.prom.gz")],
         server_log: Some(server.join("server.log.gz")),
+        iterations: with_iterations.then(|| server.join("iterations.csv.gz")),
         ..VllmBenchFiles::default()
     };
-    analyze(&vllm_bench(&files).unwrap(), &Options::default())
+    vllm_bench(&files).unwrap()
 }
 
 fn cpu(run: &str) -> Analysis {
@@ -31,6 +37,7 @@ fn cpu(run: &str) -> Analysis {
         bench: run.join("bench.json.gz"),
         metrics: vec![run.join("metrics.scrapes.gz")],
         server_log: Some(run.join("server.log.gz")),
+        iterations: Some(run.join("iterations.tsv.gz")),
         ..VllmBenchFiles::default()
     };
     analyze(&vllm_bench(&files).unwrap(), &Options::default())
@@ -86,6 +93,7 @@ fn h200_overload_server() {
     assert!(preemptions.linear_r2.unwrap() > 0.99);
     // One request's context, between its prompt and its whole length.
     assert!((6_144.0..8_192.0).contains(&preemptions.released_tokens_mean.unwrap()));
+    assert_eq!(preemptions.released_basis.as_deref(), Some("gauges_and_tokens"));
     near(server.ttft_parts_ms.queue, 35_600.0, 50.0);
     near(server.ttft_parts_ms.prefill, 250.0, 5.0);
     near(server.ttft_parts_ms.other, 225.5, 0.1);
@@ -170,6 +178,13 @@ fn llama_cpp_overload() {
     assert_eq!((server.kv_usage.median, server.kv_usage.peak), (None, None));
     assert_eq!((server.preemptions.count, server.preemptions.per_minute), (None, None));
     assert_eq!((server.ttft_parts_ms.queue, server.ttft_parts_ms.other), (None, None));
+    let ledger = &server.recompute;
+    assert_eq!((ledger.recomputed_tokens, ledger.flops_measured, ledger.released_tokens), (None, None, None));
+    assert!(ledger.reasons.contains(&"requests_failed".to_owned()));
+    // What was prefill and what recomputation, nobody can tell; what was decoding can be modelled.
+    let share = &server.wall_clock_share;
+    assert_eq!((share.prefill, share.recompute, share.basis.as_deref()), (None, None, Some("modelled")));
+    assert!(share.decode.is_some() && server.decode_time.taken_share.is_some());
 }
 
 #[test]
@@ -183,4 +198,129 @@ fn figures_keep_the_extremes() {
     near(analysis.figures.latencies.itl.value.last().copied(), 13_778.0, 0.5);
     let bytes = serde_json::to_vec(&analysis.figures).unwrap().len();
     assert!(bytes < 400_000, "{bytes}");
+}
+
+/// What was computed twice: exact from the schedule (scheduled tokens − 128 · 8191, in the fixture's README).
+const RECOMPUTED: [f64; 2] = [166_276.0, 139_631.0];
+
+#[test]
+fn h200_recomputation_is_exact_by_the_replayed_schedule() {
+    for (analysis, tokens, flops) in [
+        (&*OVERLOAD, RECOMPUTED[0], 1.847_007_966_530_765e16),
+        (&*SMALLER_POOL, RECOMPUTED[1], 1.809_945_482_153_984e16),
+    ] {
+        let ledger = &analysis.findings.server.recompute;
+        assert_eq!(
+            (ledger.recomputed_tokens, ledger.basis.as_deref()),
+            (Some(tokens), Some("replay")),
+            "{ledger:?}"
+        );
+        let replay = ledger.replay.as_ref().unwrap();
+        assert_eq!(replay.verified_by, ["preemptions", "flops", "stamps"]);
+        assert_eq!(replay.flops, Some(flops));
+        assert_eq!(ledger.expected_tokens, Some(128 * 8191));
+        assert_eq!(ledger.scheduled_tokens, Some(128 * 8191 + tokens as u64));
+        near(ledger.flops_measured.map(|measured| measured / flops), 1.0, 1e-12);
+        near(ledger.flops_expected.map(|expected| expected / 1.5996e16), 1.0, 0.002);
+        // The counter of the scheduler's tokens ends where it would end without any preemption.
+        let blind = ledger.counters.iter().find(|counter| counter.name == "iteration_tokens").unwrap();
+        assert_eq!((blind.measured, blind.expected, blind.blind), (1_048_576.0, 1_048_576.0, true));
+        // More is dropped than computed again: some of it is found in the prefix cache.
+        assert!(ledger.released_tokens.unwrap() > tokens);
+    }
+}
+
+#[test]
+fn h200_recomputation_from_flops_alone() {
+    for (analysis, tokens) in [(&*OVERLOAD, RECOMPUTED[0]), (&*SMALLER_POOL, RECOMPUTED[1])] {
+        let by_source = analysis.findings.server.recompute.by_source;
+        near(by_source.flops.map(|flops| flops / tokens), 1.0, 0.03);
+        assert!(
+            by_source.flops_low.unwrap() < tokens && tokens < by_source.flops_high.unwrap(),
+            "{by_source:?}"
+        );
+    }
+}
+
+#[test]
+fn h200_without_preemption_the_expected_flops_are_the_counters() {
+    for run in ["conc-1024x256-c16", "conc-1024x256-c64", "len-2048x256-c16", "len-6144x256-c16"] {
+        let findings = h200("kv6.41-seqs128", run).findings;
+        let ledger = &findings.server.recompute;
+        near(ledger.flops_expected.zip(ledger.flops_measured).map(|(a, b)| a / b), 1.0, 0.002);
+        assert_eq!((ledger.recomputed_tokens, ledger.share_of_prefill), (Some(0.0), Some(0.0)), "{run}");
+        assert!(ledger.reasons.is_empty() && ledger.counters.iter().all(|counter| !counter.blind));
+        let share = &findings.server.wall_clock_share;
+        let all = [share.decode, share.prefill, share.recompute, share.idle].into_iter().sum::<Option<f64>>();
+        near(all, 1.0, 1e-9);
+    }
+}
+
+#[test]
+fn h200_gaps_are_attributed() {
+    // In the smaller pool's run so many events carry two tokens that the stamps lose one of the 31.
+    for (analysis, preemptions) in [(&*OVERLOAD, 36), (&*SMALLER_POOL, 30)] {
+        let client = &analysis.findings.client;
+        assert_eq!(own_preemptions(&client.longest_gaps), preemptions, "{:?}", client.gap_causes);
+        // The rest are the prefills of those who came in.
+        assert_eq!(client.gap_causes.values().sum::<u64>(), 50);
+        let unknown = client.gap_causes.get("unknown").copied().unwrap_or(0);
+        assert!(unknown <= 5, "{:?}", client.gap_causes);
+    }
+    let long = longer_than_100_ms(&OVERLOAD.findings.client.longest_gaps);
+    assert_eq!((long.len(), own_preemptions(&long)), (36, 36));
+}
+
+fn own_preemptions(gaps: &[Gap]) -> usize {
+    gaps.iter().filter(|gap| gap.cause.as_deref() == Some("own_preemption")).count()
+}
+
+fn longer_than_100_ms(gaps: &[Gap]) -> Vec<Gap> {
+    gaps.iter().filter(|gap| gap.ms > 100.0).cloned().collect()
+}
+
+/// Without a schedule: from the counter and the client's own stamps.
+#[test]
+fn h200_gaps_are_attributed_by_the_counter_alone() {
+    let mut run = h200_run("kv6.41-seqs128", "overload-6144x2048-c64-a", false);
+    run.manifest.server.max_num_seqs = None;
+    let findings = analyze(&run, &Options::default()).findings;
+    assert_eq!(findings.server.recompute.reasons, ["replay_settings_unknown"]);
+    assert_eq!(findings.server.recompute.basis.as_deref(), Some("flops"));
+    let long = longer_than_100_ms(&findings.client.longest_gaps);
+    assert_eq!((long.len(), own_preemptions(&long)), (36, 36), "{:?}", findings.client.gap_causes);
+    // The model of the wall clock is near what the replayed steps say.
+    let (modelled, stepped) = (&findings.server.wall_clock_share, &OVERLOAD.findings.server.wall_clock_share);
+    assert_eq!((modelled.basis.as_deref(), stepped.basis.as_deref()), (Some("modelled"), Some("replay")));
+    near(modelled.decode, stepped.decode.unwrap(), 0.05);
+    near(modelled.recompute, stepped.recompute.unwrap(), 0.02);
+    let stepped = OVERLOAD.findings.server.decode_time.taken_share.unwrap();
+    near(findings.server.decode_time.taken_share, stepped, 0.05);
+}
+
+/// The iteration log and the replay tell the same.
+#[test]
+fn h200_iterations_are_those_of_the_replay() {
+    let run = h200_run("kv6.41-seqs128", "overload-6144x2048-c64-a", true);
+    let ledger = analyze(&run, &Options::default()).findings.server.recompute;
+    assert_eq!(
+        (ledger.recomputed_tokens, ledger.basis.as_deref()),
+        (Some(RECOMPUTED[0]), Some("iteration_log"))
+    );
+    let replay = ledger.replay.as_ref().unwrap();
+    assert_eq!(replay.verified_by, ["preemptions", "flops", "iterations", "stamps"]);
+}
+
+#[test]
+fn cpu_iterations_tell_the_recomputation() {
+    let findings = cpu("overload-seqs16-iterations").findings;
+    let ledger = &findings.server.recompute;
+    // 41,188 logged tokens; 48 requests of 24,585 + 12,288 less 48 last tokens and 1,008 prefix hits of the warm-up.
+    assert_eq!((ledger.scheduled_tokens, ledger.expected_tokens), (Some(41_188), Some(35_817)));
+    assert_eq!((ledger.recomputed_tokens, ledger.basis.as_deref()), (Some(5_371.0), Some("iteration_log")));
+    near(ledger.by_source.flops.map(|flops| flops / 5_371.0), 1.0, 0.05);
+    assert_eq!(ledger.reasons, ["replay_prefix_hits"]);
+    let share = &findings.server.wall_clock_share;
+    assert_eq!(share.basis.as_deref(), Some("iteration_log"));
+    assert!(share.recompute.unwrap() > 0.01 && share.decode.unwrap() > 0.5, "{share:?}");
 }

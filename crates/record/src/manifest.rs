@@ -150,6 +150,8 @@ pub struct ServerFacts {
     pub max_num_seqs: Option<u32>,
     /// `--max-num-batched-tokens`.
     pub max_num_batched_tokens: Option<u32>,
+    /// GPUs that share each layer (`--tensor-parallel-size`).
+    pub tensor_parallel_size: Option<u32>,
     /// Prefix caching.
     pub prefix_caching: Option<bool>,
     /// Chunked prefill.
@@ -185,6 +187,7 @@ impl ServerFacts {
         fill(&mut self.gpu, other.gpu);
         fill(&mut self.max_num_seqs, other.max_num_seqs);
         fill(&mut self.max_num_batched_tokens, other.max_num_batched_tokens);
+        fill(&mut self.tensor_parallel_size, other.tensor_parallel_size);
         fill(&mut self.prefix_caching, other.prefix_caching);
         fill(&mut self.chunked_prefill, other.chunked_prefill);
         fill(&mut self.async_scheduling, other.async_scheduling);

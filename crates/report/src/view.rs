@@ -42,6 +42,14 @@ impl View<'_> {
         format!("{}{figure}", self.prefix)
     }
 
+    /// What stands between the items of an enumeration in a sentence.
+    pub(crate) fn list(&self) -> &'static str {
+        match self.lang {
+            Lang::En => ", ",
+            Lang::Zh => "、",
+        }
+    }
+
     /// A table with heads from the catalogue.
     pub(crate) fn table(&self, caption: Option<Text>, head: &[Text], rows: Vec<Vec<Cell>>) -> Table {
         Table {

@@ -47,6 +47,23 @@ impl InFlight {
             .sum()
     }
 
+    /// Spans in which something was in flight, in nanoseconds, in order.
+    pub(crate) fn busy(&self) -> Vec<(u64, u64)> {
+        let mut spans = Vec::new();
+        let mut began = None;
+        for &(time, number) in &self.steps {
+            match (began, number) {
+                (None, 1..) => began = Some(time.0),
+                (Some(from), 0) => {
+                    spans.push((from, time.0));
+                    began = None;
+                }
+                _ => {}
+            }
+        }
+        spans
+    }
+
     /// Time average over the window.
     pub(crate) fn mean(&self, window: Window) -> f64 {
         self.area(window.from, window.to) / window.seconds()

@@ -7,6 +7,7 @@ mod goodput;
 pub(crate) mod in_flight;
 mod latency;
 pub(crate) mod sample;
+mod steady_state;
 pub(crate) mod streams;
 
 use crate::figures::Latencies;
@@ -89,6 +90,7 @@ pub(crate) fn analyze(run: &Run, window: Option<Window>, options: &Options) -> C
     findings.in_flight.mean = Some(measured_in_flight.mean(window));
     findings.in_flight.peak = measured_in_flight.peak();
     findings.in_flight.area_s = Some(measured_in_flight.area(window.from, window.to));
+    findings.steady_state = steady_state::judge(&view, &measured_in_flight, options);
     findings.identities = identities(&view, &streams, &completed, &findings);
 
     let from_sent = Latency::of(&view).after_sending();

@@ -67,6 +67,11 @@ impl Streams {
         }
     }
 
+    /// Rows of the requests, those without events included.
+    pub(crate) fn rows(&self) -> usize {
+        self.offset.len().saturating_sub(1)
+    }
+
     /// Times of the events of a row, rising.
     pub(crate) fn times(&self, row: usize) -> &[u64] {
         &self.time[self.offset[row]..self.offset[row + 1]]

@@ -33,6 +33,9 @@ pub struct ClientFindings {
     /// The same gaps as `longest_gaps_ms`, with the request and the moment of each.
     #[serde(default)]
     pub longest_gaps: Vec<Gap>,
+    /// How many of the listed gaps have each cause.
+    #[serde(default)]
+    pub gap_causes: BTreeMap<String, u64>,
     /// `itl_ms` divided evenly over the tokens of an event that carried several; absent where every event
     /// carried one token.
     #[serde(default)]
@@ -61,6 +64,9 @@ pub struct ClientFindings {
     /// Requests that kept the promise of [`crate::Options::slo`].
     #[serde(default)]
     pub goodput: Option<Goodput>,
+    /// Whether the figures are of a state that lasts.
+    #[serde(default)]
+    pub steady_state: SteadyState,
     /// Identities that hold by definition, checked on the run itself.
     #[serde(default)]
     pub identities: Identities,
@@ -97,7 +103,7 @@ pub struct Gap {
     pub from_s: f64,
     /// When it ended.
     pub to_s: f64,
-    /// Why, where it is known: `own_preemption`, `others_prefill`, `client_stall`, `unknown`.
+    /// Why: `own_preemption`, `others_prefill`, `others_recompute`, `client_stall`, `unknown`.
     #[serde(default)]
     pub cause: Option<String>,
 }
@@ -168,6 +174,32 @@ pub struct PhaseFindings {
     pub tpot_ms: Distribution,
     /// End to end.
     pub e2el_ms: Distribution,
+}
+
+/// Whether the run was in a steady state (`docs/method.md`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SteadyState {
+    /// `steady`; `overloaded` (an open loop in which more and more is in flight: its latencies grow with the length of the
+    /// test and are none of the server's); `drifting`; `too_short` to say.
+    pub verdict: Option<String>,
+    /// What was looked at: `in_flight` of an open loop over the time of sending, `e2el_ms` of a closed loop's body.
+    pub series: Option<String>,
+    /// Requests of the body.
+    pub requests: u64,
+    /// Change of the series a second (Theil and Sen).
+    pub slope_per_s: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub slope_low_per_s: Option<f64>,
+    /// Upper end.
+    pub slope_high_per_s: Option<f64>,
+    /// Change over the whole series / its mean.
+    pub drift_share: Option<f64>,
+    /// Mean E2EL of the body by batch means, in milliseconds; absent where batches are not independent.
+    pub e2el_mean_ms: Option<f64>,
+    /// Half the width of its 95 % interval.
+    pub e2el_half_width_ms: Option<f64>,
+    /// Batches that it rests on.
+    pub batches: Option<u64>,
 }
 
 /// Requests that kept the promise.

@@ -14,13 +14,14 @@ mod server;
 pub use capacity::{CapacityFindings, ResidentEstimate};
 pub use client::{
     ClientFindings, Gap, Goodput, Identities, InFlight, PhaseFindings, RequestCounts, ServiceLatency,
-    TokenCounts, WithFailures,
+    SteadyState, TokenCounts, WithFailures,
 };
 pub use comparison::{Comparison, ComparisonRow};
 pub use distribution::{Distribution, Interval, Intervals};
 pub use server::{
-    Area, ControlLoop, CounterCheck, GaugeSummary, KvUsage, LittlesLaw, PreemptionEvent, Preemptions,
-    Recompute, Scrapes, Segment, SegmentKind, ServerFindings, TtftParts, WallClockShare,
+    Area, ControlLoop, CounterCheck, DecodeTime, GaugeSummary, KvUsage, LittlesLaw, LoopReading,
+    PreemptionEvent, Preemptions, Recompute, RecomputedBySource, ReplayFindings, Scrapes, Segment,
+    SegmentKind, ServerFindings, TokenLedger, TtftParts, WallClockShare,
 };
 
 use precipice_record::{RunState, Source, Warning};

@@ -34,6 +34,9 @@ pub struct ServerFindings {
     /// Client counts against server counters.
     #[serde(default)]
     pub counters: Vec<CounterCheck>,
+    /// What of their decoding others took from the requests.
+    #[serde(default)]
+    pub decode_time: DecodeTime,
 }
 
 /// A gauge over the scrapes from the first to the last at which requests were running.
@@ -104,7 +107,7 @@ pub struct Preemptions {
     pub last_s: Option<f64>,
     /// Mean share of the pool in use just before.
     pub kv_before_mean: Option<f64>,
-    /// Mean fall of that share.
+    /// Mean share of the pool that one preemption releases.
     pub kv_drop_mean: Option<f64>,
     /// The same in tokens of the pool.
     pub released_tokens_mean: Option<f64>,
@@ -121,6 +124,15 @@ pub struct Preemptions {
     /// Slope of the straight line, a minute.
     #[serde(default)]
     pub slope_per_minute: Option<f64>,
+    /// What `kv_drop_mean` and `released_tokens_mean` rest on: `exact`, `gauges_and_tokens` (the fall of the gauge and
+    /// the tokens generated meanwhile), `gauges` (the fall alone). Where the two are null although something was
+    /// preempted, why: `scrapes_too_coarse`, `no_kv_gauge`.
+    #[serde(default)]
+    pub released_basis: Option<String>,
+    /// Preemptions whose release is not to be seen in the gauges: they shared an interval with another, or requests
+    /// came and went in it.
+    #[serde(default)]
+    pub unseen_by_gauges: Option<u64>,
 }
 
 /// A preemption, or several between two scrapes.
@@ -169,6 +181,30 @@ pub struct ControlLoop {
     pub rise_mean: Option<f64>,
     /// Falls / rises: from 1.5 on a sawtooth, not noise.
     pub asymmetry: Option<f64>,
+    /// The loop as the engine's own events have it; absent where there are none.
+    #[serde(default)]
+    pub exact: Option<LoopReading>,
+    /// The loop as the scrapes show it; absent where there are none, or none saw a preemption. A gauge is read after
+    /// the fact: its level before is lower than the true one, and its fall smaller.
+    #[serde(default)]
+    pub gauges: Option<LoopReading>,
+}
+
+/// The control loop by one source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopReading {
+    /// Preemptions that it rests on.
+    pub preemptions: u64,
+    /// Mean share of the pool in use before.
+    pub kv_before_mean: Option<f64>,
+    /// Median share of the pool in use before.
+    pub trigger_level: Option<f64>,
+    /// Mean share of the pool in use after.
+    pub kv_after_mean: Option<f64>,
+    /// Mean fall from before to after, as read: nothing is corrected.
+    pub kv_fall_mean: Option<f64>,
+    /// The same in tokens of the pool.
+    pub fall_tokens_mean: Option<f64>,
 }
 
 /// What the load did to the server for a while.
@@ -297,6 +333,92 @@ pub struct Recompute {
     /// Tokens of KV released at preemptions: an upper bound of the recomputation.
     #[serde(default)]
     pub released_tokens: Option<f64>,
+    /// `recomputed_tokens` by each source that can tell.
+    #[serde(default)]
+    pub by_source: RecomputedBySource,
+    /// The server's token counters, which do not see a recomputation.
+    #[serde(default)]
+    pub counters: Vec<TokenLedger>,
+    /// The run played again by the engine; absent where that could not be done or gave something else than the server
+    /// counted.
+    #[serde(default)]
+    pub replay: Option<ReplayFindings>,
+    /// Mean context of the tokens that these requests need, as the FLOPs formula counts it.
+    #[serde(default)]
+    pub mean_context_tokens: Option<f64>,
+    /// Why a source cannot tell, as codes (`docs/method.md`).
+    #[serde(default)]
+    pub reasons: Vec<String>,
+}
+
+/// Tokens computed again, by source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecomputedBySource {
+    /// The engine's steps, simulated or from the iteration log.
+    pub steps: Option<f64>,
+    /// The replayed schedule.
+    pub replay: Option<f64>,
+    /// The excess of the FLOPs counter.
+    pub flops: Option<f64>,
+    /// The least that the excess can stand for: all of it at the largest context, the expectation as it is.
+    pub flops_low: Option<f64>,
+    /// The most: at half the context of a victim, the expectation 0.25 % too high.
+    pub flops_high: Option<f64>,
+}
+
+/// A token counter of the server against what it would show without preemption.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TokenLedger {
+    /// `iteration_tokens`, `prompt_tokens`, `generation_tokens`.
+    pub name: String,
+    /// Its growth over the window.
+    pub measured: f64,
+    /// Its growth by the requests alone, nothing computed twice.
+    pub expected: f64,
+    /// Something was computed twice, and the counter does not show it.
+    pub blind: bool,
+}
+
+/// A replay of the run's schedule.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplayFindings {
+    /// Steps' tokens.
+    pub scheduled_tokens: u64,
+    /// Of these, computed again.
+    pub recomputed_tokens: u64,
+    /// Preemptions.
+    pub preemptions: u64,
+    /// FLOPs by the server's formula, where the model is known.
+    pub flops: Option<f64>,
+    /// What of the server's it gave to the last digit: `preemptions`, `flops`, `iterations`; `stamps` if the client's
+    /// stamps fit it.
+    pub verified_by: Vec<String>,
+}
+
+/// What of their decoding time (first to last token) others took from the requests, over completed requests of two
+/// tokens or more.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DecodeTime {
+    /// Requests that it is over.
+    pub requests: u64,
+    /// Mean decoding time, in seconds.
+    pub mean_s: Option<f64>,
+    /// Mean of what it would have been, undisturbed, in seconds.
+    pub undisturbed_s: Option<f64>,
+    /// 1 − undisturbed / mean.
+    pub taken_share: Option<f64>,
+    /// Median over the requests of the share of each.
+    pub taken_median: Option<f64>,
+    /// The largest share of one request.
+    pub taken_max: Option<f64>,
+    /// Of the mean time, the share that others' first prefills took.
+    pub prefill_share: Option<f64>,
+    /// The share that others' recomputation took.
+    pub recompute_share: Option<f64>,
+    /// The share in which it had been thrown out itself, its own recomputation included.
+    pub preempted_share: Option<f64>,
+    /// `steps`, `iteration_log`, `replay`, or `median_gap`: undisturbed is then the median gap for each token.
+    pub basis: Option<String>,
 }
 
 /// Shares of the wall clock, 0..1, that add up to 1.
@@ -310,7 +432,7 @@ pub struct WallClockShare {
     pub recompute: Option<f64>,
     /// Nothing to do.
     pub idle: Option<f64>,
-    /// `steps` or `modelled`.
+    /// `steps`, `iteration_log`, `replay` or `modelled`.
     #[serde(default)]
     pub basis: Option<String>,
 }

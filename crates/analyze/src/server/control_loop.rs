@@ -1,7 +1,7 @@
 //! The preemption sawtooth as a control loop: level, size and period.
 
 use super::grid::Grid;
-use crate::findings::{ControlLoop, PreemptionEvent};
+use crate::findings::{ControlLoop, LoopReading, PreemptionEvent};
 use crate::stats::order::{mean, median, quantile};
 use crate::stats::series::{autocorrelation, first_peak};
 
@@ -32,8 +32,31 @@ pub(crate) fn describe(grid: &Grid, events: &[PreemptionEvent]) -> ControlLoop {
         fall_mean: mean(&falls),
         rises: grid.busy.map(|_| rises.len() as u64),
         rise_mean: mean(&rises),
+        exact: None,
+        gauges: None,
         asymmetry: (!rises.is_empty()).then(|| falls.len() as f64 / rises.len() as f64),
     }
+}
+
+/// The loop as the events of one source have it; absent without events.
+pub(crate) fn reading(events: &[PreemptionEvent], pool_tokens: Option<f64>) -> Option<LoopReading> {
+    let known =
+        |of: fn(&PreemptionEvent) -> Option<f64>| -> Vec<f64> { events.iter().filter_map(of).collect() };
+    let before = known(|event| event.kv_before);
+    // As read: what shared an interval is shared out evenly, and nothing is corrected.
+    let falls: Vec<f64> = events
+        .iter()
+        .filter_map(|event| Some((event.kv_before? - event.kv_after?) / f64::from(event.n.max(1))))
+        .collect();
+    let fall = mean(&falls);
+    (!events.is_empty()).then(|| LoopReading {
+        preemptions: events.iter().map(|event| u64::from(event.n)).sum(),
+        kv_before_mean: mean(&before),
+        trigger_level: median(&before),
+        kv_after_mean: mean(&known(|event| event.kv_after)),
+        kv_fall_mean: fall,
+        fall_tokens_mean: fall.zip(pool_tokens).map(|(fall, pool)| fall * pool),
+    })
 }
 
 /// Sizes of the falls and the rises of the running gauge from scrape to scrape.

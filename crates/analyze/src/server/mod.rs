@@ -13,9 +13,10 @@ mod ttft;
 
 use crate::client::ClientPart;
 use crate::figures::Staircase;
-use crate::findings::ServerFindings;
+use crate::findings::{ControlLoop, ServerFindings};
 use crate::window::Window;
 use grid::Grid;
+use precipice_record::dialect::{Meaning, Part};
 use precipice_record::{Run, Warning};
 use replica::Replica;
 
@@ -27,6 +28,16 @@ pub(crate) struct ServerPart {
     pub(crate) grid: Grid,
     pub(crate) replicas: Vec<Replica>,
     pub(crate) warnings: Vec<Warning>,
+    window: Option<Window>,
+}
+
+impl ServerPart {
+    /// How much a counter (of a histogram: its sum) grew over the window, all replicas together; absent where none
+    /// has it.
+    pub(crate) fn grown(&self, meaning: Meaning) -> Option<f64> {
+        let of = |part| counters::total(&self.replicas, self.window?, meaning, part, |_| true);
+        of(Part::Counter).or_else(|| of(Part::Sum)).map(|grown| grown.value)
+    }
 }
 
 /// Derives the server's part. `pool_tokens` is the KV pool of one replica.
@@ -56,17 +67,19 @@ pub(crate) fn analyze(
         client.findings.request_throughput,
         &client.in_flight,
     );
-    let (preemptions, fit) = preemptions::analyze(run, &replicas, &grid, window, pool_tokens);
+    let (preemptions, fit, [exact, gauges]) =
+        preemptions::analyze(run, &replicas, &grid, window, pool_tokens);
     let staircase = Staircase {
         events: preemptions.events.clone(),
         intercept: fit.map(|fit| fit.intercept),
         slope_per_s: fit.map(|fit| fit.slope),
         r2: fit.map(|fit| fit.r2),
     };
-    findings.control_loop = control_loop::describe(&grid, &preemptions.events);
+    findings.control_loop =
+        ControlLoop { exact, gauges, ..control_loop::describe(&grid, &preemptions.events) };
     findings.segments =
         segments::find(&grid, &preemptions.events, &findings.control_loop, window, client.last_sent_s);
     findings.preemptions = preemptions;
     let warnings = doubts::warnings(&findings);
-    ServerPart { findings, staircase, grid, replicas, warnings }
+    ServerPart { findings, staircase, grid, replicas, warnings, window: Some(window) }
 }

@@ -3,32 +3,91 @@
 use super::counters::{self, Span};
 use super::grid::Grid;
 use super::replica::Replica;
-use crate::findings::{PreemptionEvent, Preemptions};
+use crate::findings::{LoopReading, PreemptionEvent, Preemptions};
 use crate::stats::line::{Fit, least_squares};
 use crate::stats::order::mean;
 use crate::window::Window;
 use precipice_record::dialect::{Meaning, Part};
 use precipice_record::{EventKind, Ns, Run};
 
-/// Finds them, with the line through their staircase. `pool_tokens` is the pool of one replica.
+/// Finds them, with the line through their staircase and the control loop by the engine's events and by the gauges. `pool_tokens` is the pool of one replica.
 pub(crate) fn analyze(
     run: &Run,
     replicas: &[Replica],
     grid: &Grid,
     window: Window,
     pool_tokens: Option<f64>,
-) -> (Preemptions, Option<Fit>) {
+) -> (Preemptions, Option<Fit>, [Option<LoopReading>; 2]) {
     let exact = run.events.iter().any(|event| matches!(event.kind, EventKind::Admitted | EventKind::Queued));
     let counted = counters::total(replicas, window, Meaning::Preemptions, Part::Counter, |_| true);
-    let (events, count, basis) = if exact {
+    let seen = from_counters(replicas, grid, window, pool_tokens);
+    let clean = seen.iter().filter(|seen| seen.clean).count();
+    let unseen = seen.iter().map(|seen| u64::from(seen.event.n)).sum::<u64>() - clean as u64;
+    let events: Vec<PreemptionEvent> = seen.iter().map(|seen| seen.event).collect();
+    // A simulated engine whose steps stand in for scrapes has no gauges of its own.
+    let scraped = !run.samples.is_empty();
+    let gauges = super::control_loop::reading(&events, pool_tokens).filter(|_| scraped);
+    let (mut found, fit, reading) = if exact {
         let events = from_events(run, window);
         let count = events.len() as u64;
-        (events, Some(count), Some("exact"))
+        let reading = super::control_loop::reading(&events, pool_tokens);
+        let (found, fit) = summarise(events, Some(count), Some("exact"), window);
+        (found, fit, reading)
     } else {
-        let events = from_counters(replicas, grid, window, pool_tokens);
-        (events, counted.map(|counted| counted.value.round() as u64), counted.map(|_| "counter"))
+        let count = counted.map(|counted| counted.value.round() as u64);
+        let (found, fit) = summarise(events, count, counted.map(|_| "counter"), window);
+        (found, fit, None)
     };
-    summarise(events, count, basis, window)
+    found.unseen_by_gauges = found.count.filter(|_| scraped).map(|_| unseen);
+    release(&mut found, &seen, exact, pool_tokens);
+    (found, fit, [reading, gauges])
+}
+
+/// Intervals of scrapes from which a release may be read, at least.
+const FEW: usize = 3;
+
+/// What one preemption releases. Exact, or from those intervals between scrapes in which one request was thrown out
+/// and nothing else came or went: what the gauge fell by, and what was generated meanwhile. Scrapes further apart than
+/// the cycle of fall and refill have no such interval, and then nothing is said.
+fn release(found: &mut Preemptions, seen: &[Seen], exact: bool, pool_tokens: Option<f64>) {
+    if exact {
+        let drops: Vec<f64> =
+            found.events.iter().filter_map(|event| Some(event.kv_before? - event.kv_after?)).collect();
+        let tokens: Vec<f64> = found.events.iter().filter_map(|event| event.released_tokens).collect();
+        (found.kv_drop_mean, found.released_tokens_mean) = (mean(&drops), mean(&tokens));
+        found.released_basis = found.kv_drop_mean.map(|_| "exact".to_owned());
+        return;
+    }
+    if seen.is_empty() {
+        return;
+    }
+    let of_clean = |of: &dyn Fn(&Seen) -> Option<f64>| -> Option<Vec<f64>> {
+        seen.iter().filter(|seen| seen.clean).map(of).collect()
+    };
+    let drops = of_clean(&|seen| Some(seen.event.kv_before? - seen.event.kv_after?)).unwrap_or_default();
+    let released = of_clean(&|seen| seen.event.released_tokens).filter(|_| pool_tokens.is_some());
+    let basis = if seen.iter().all(|seen| seen.event.kv_before.is_none()) {
+        "no_kv_gauge"
+    } else if drops.len() < FEW {
+        "scrapes_too_coarse"
+    } else if let (Some(released), Some(pool)) = (mean(&released.unwrap_or_default()), pool_tokens) {
+        found.released_tokens_mean = Some(released);
+        found.kv_drop_mean = Some(released / pool);
+        "gauges_and_tokens"
+    } else if let Some(drop) = mean(&drops).filter(|&drop| drop > 0.0) {
+        found.kv_drop_mean = Some(drop);
+        found.released_tokens_mean = pool_tokens.map(|pool| drop * pool);
+        "gauges"
+    } else {
+        "scrapes_too_coarse"
+    };
+    found.released_basis = Some(basis.to_owned());
+}
+
+/// A step of the counter, and whether nothing but one preemption happened between its two scrapes.
+struct Seen {
+    event: PreemptionEvent,
+    clean: bool,
 }
 
 fn summarise(
@@ -49,12 +108,6 @@ fn summarise(
     // Two points are always straight.
     let fit = least_squares(steps.iter().copied()).filter(|_| steps.len() > 2);
     let before: Vec<f64> = events.iter().filter_map(|event| event.kv_before).collect();
-    // What shared a scrape interval is shared out evenly.
-    let per_one = |of: &dyn Fn(&PreemptionEvent) -> Option<f64>| {
-        let known = events.iter().filter_map(|event| Some((of(event)?, f64::from(event.n))));
-        let (sum, n) = known.fold((0.0, 0.0), |(sum, total), (value, n)| (sum + value, total + n));
-        (n > 0.0).then(|| sum / n)
-    };
     let findings = Preemptions {
         count,
         per_minute: count.map(|count| count as f64 / window.seconds() * 60.0),
@@ -64,14 +117,13 @@ fn summarise(
         first_s: ends.map(|(first, _)| first.t_s),
         last_s: ends.map(|(_, last)| last.t_s),
         kv_before_mean: mean(&before),
-        kv_drop_mean: per_one(&|event| Some(event.kv_before? - event.kv_after?)),
-        released_tokens_mean: per_one(&|event| event.released_tokens),
         linear_r2: fit.map(|fit| fit.r2),
         slope_per_minute: fit.map(|fit| fit.slope * 60.0),
         unresolved: count
             .map(|_| events.iter().filter(|event| event.n > 1).map(|event| u64::from(event.n)).sum()),
         basis: basis.map(str::to_owned),
         events,
+        ..Preemptions::default()
     };
     (findings, fit)
 }
@@ -95,14 +147,9 @@ fn from_events(run: &Run, window: Window) -> Vec<PreemptionEvent> {
 }
 
 /// From the steps of the counter between scrapes; the gauges just before and after are those of the two scrapes,
-/// unless a hole lies between them.
-fn from_counters(
-    replicas: &[Replica],
-    grid: &Grid,
-    window: Window,
-    pool_tokens: Option<f64>,
-) -> Vec<PreemptionEvent> {
-    let mut events = Vec::new();
+/// unless a hole lies between them. What an event released is known where nothing else happened in its interval.
+fn from_counters(replicas: &[Replica], grid: &Grid, window: Window, pool_tokens: Option<f64>) -> Vec<Seen> {
+    let mut found = Vec::new();
     for replica in replicas {
         let Some(span) = Span::of(replica, window) else { continue };
         for (_, track) in replica.series(Meaning::Preemptions, Part::Counter) {
@@ -115,23 +162,30 @@ fn from_counters(
                 }
                 let near = after.since(before).0 <= grid.interval.0.saturating_mul(5) / 2;
                 let gauge = |meaning, time| replica.gauge_at(meaning, time, Ns::ZERO).filter(|_| near);
-                let (kv_before, kv_after) = (gauge(Meaning::KvUsage, before), gauge(Meaning::KvUsage, after));
-                events.push(PreemptionEvent {
+                let mut event = PreemptionEvent {
                     t_s: window.at(after),
                     n: grown.round() as u32,
-                    kv_before,
-                    kv_after,
+                    kv_before: gauge(Meaning::KvUsage, before),
+                    kv_after: gauge(Meaning::KvUsage, after),
                     running_before: gauge(Meaning::Running, before),
                     running_after: gauge(Meaning::Running, after),
-                    released_tokens: kv_before
-                        .zip(kv_after)
-                        .zip(pool_tokens)
-                        .map(|((before, after), pool)| (before - after) * pool),
+                    released_tokens: None,
                     request: None,
-                });
+                };
+                let between = |meaning| replica.counted_between(meaning, before, after);
+                let ended = between(Meaning::RequestSuccess).unwrap_or(0.0);
+                let fell =
+                    event.running_before.zip(event.running_after).map(|(before, after)| before - after);
+                let clean = event.n == 1 && fell == Some(1.0) && ended == 0.0 && event.kv_after.is_some();
+                if let (true, Some(pool)) = (clean, pool_tokens) {
+                    let fall =
+                        event.kv_before.zip(event.kv_after).map(|(before, after)| (before - after) * pool);
+                    event.released_tokens = fall.zip(between(Meaning::GenerationTokens)).map(|(a, b)| a + b);
+                }
+                found.push(Seen { event, clean });
             }
         }
     }
-    events.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
-    events
+    found.sort_by(|a, b| a.event.t_s.total_cmp(&b.event.t_s));
+    found
 }

@@ -130,6 +130,20 @@ impl Replica {
         let several = series.len().max(1) as f64;
         if meaning == Meaning::KvUsage { sum.map(|sum| sum / several) } else { sum }
     }
+
+    /// How much all counters of a meaning grew between two scrapes; absent where there is none, or one fell.
+    pub(crate) fn counted_between(&self, meaning: Meaning, from: Ns, to: Ns) -> Option<f64> {
+        let value = |track: &Track, time: Ns| {
+            let index = track.partition_point(|row| row.0 <= time).checked_sub(1)?;
+            Some(track[index].1)
+        };
+        let series = self.series(meaning, Part::Counter);
+        let grown = series.iter().map(|(_, track)| {
+            let grown = value(track, to)? - value(track, from).unwrap_or(0.0);
+            Some(grown).filter(|&grown| grown >= 0.0)
+        });
+        (!series.is_empty()).then(|| grown.sum::<Option<f64>>()).flatten()
+    }
 }
 
 /// What each series is used as. Of several names for one thing (an old and a new one on the same page) the

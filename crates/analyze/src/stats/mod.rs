@@ -10,3 +10,4 @@ pub mod interval;
 pub mod line;
 pub mod order;
 pub mod series;
+pub mod trend;

@@ -126,3 +126,46 @@ fn an_empty_run_has_no_figures_and_no_panic() {
     assert_eq!(analysis.findings.server.preemptions.count, None);
     assert_eq!(analysis.findings.capacity.kv_cache_tokens, None);
 }
+
+/// Sixty requests, one every 100 ms, each as long as `stay` says in milliseconds.
+fn arrivals(kind: LoadKind, stay: impl Fn(u64) -> u64) -> Run {
+    let mut run = Run::default();
+    run.manifest.load.kind = kind;
+    for index in 0..60 {
+        request(&mut run, index as u32, index * 100, &[index * 100 + stay(index)]);
+    }
+    run
+}
+
+#[test]
+fn an_open_loop_that_takes_ever_longer_is_overloaded() {
+    let state = |run: &Run| analyze(run, &Options::default()).findings.client.steady_state;
+    let growing = state(&arrivals(LoadKind::Open, |index| 100 + 50 * index));
+    assert_eq!(
+        (growing.verdict.as_deref(), growing.series.as_deref()),
+        (Some("overloaded"), Some("in_flight"))
+    );
+    assert!(growing.slope_low_per_s.unwrap() > 0.0);
+    // 61 ms more or less, in no order.
+    let even = state(&arrivals(LoadKind::Open, |index| 500 + index * 37 % 61));
+    assert_eq!(even.verdict.as_deref(), Some("steady"));
+    assert_eq!(state(&Run::default()).verdict, None);
+}
+
+#[test]
+fn a_closed_loop_drifts_when_its_requests_take_longer_and_longer() {
+    let state = |stay: &dyn Fn(u64) -> u64| {
+        analyze(&arrivals(LoadKind::Closed, stay), &Options::default()).findings.client.steady_state
+    };
+    let slower = state(&|index| 500 + 20 * index);
+    assert_eq!((slower.verdict.as_deref(), slower.series.as_deref()), (Some("drifting"), Some("e2el_ms")));
+    // A mean of what drifts is no mean.
+    assert_eq!(slower.e2el_mean_ms, None);
+    let even = state(&|index| 500 + index * 37 % 61);
+    assert_eq!((even.verdict.as_deref(), even.requests), (Some("steady"), 60));
+    assert!((even.e2el_mean_ms.unwrap() - 529.6).abs() < even.e2el_half_width_ms.unwrap());
+    assert_eq!(
+        analyze(&two_requests(), &Options::default()).findings.client.steady_state.verdict.as_deref(),
+        Some("too_short")
+    );
+}

@@ -61,16 +61,66 @@ fn preemptions_are_the_steps_of_the_counter_with_the_gauges_around_them() {
         (PREEMPTIONS, &[40.0, 40.0, 41.0, 41.0, 43.0, 43.0]),
     ];
     scrape(&mut run, 0, Ns(0), &columns);
-    let found = findings(&run).server.preemptions;
+    let server = findings(&run).server;
+    let found = server.preemptions;
     assert_eq!(found.count, Some(3));
     assert_eq!(found.unresolved, Some(2));
     assert_eq!((found.first_s, found.last_s, found.mean_interval_s), (Some(1.5), Some(3.5), Some(1.0)));
     assert!((found.per_minute.unwrap() - 45.0).abs() < 1e-9);
     assert!((found.kv_before_mean.unwrap() - 0.99).abs() < 1e-12);
-    // (0.1 + 0.18) / 3 of 1000 tokens
-    assert!((found.released_tokens_mean.unwrap() - 280.0 / 3.0).abs() < 1e-9);
     assert_eq!((found.events[0].running_before, found.events[0].running_after), (Some(3.0), Some(2.0)));
     assert_eq!(found.basis.as_deref(), Some("counter"));
+    // One clean interval is too few to say what a preemption releases; what the gauges read is there as read.
+    assert_eq!((found.kv_drop_mean, found.released_tokens_mean), (None, None));
+    assert_eq!(found.released_basis.as_deref(), Some("scrapes_too_coarse"));
+    assert_eq!(found.unseen_by_gauges, Some(2));
+    let gauges = server.control_loop.gauges.unwrap();
+    assert_eq!(gauges.preemptions, 3);
+    // (0.1 + 0.18 / 2) / 2
+    assert!((gauges.kv_fall_mean.unwrap() - 0.095).abs() < 1e-12);
+}
+
+/// Three preemptions, each alone between its scrapes; meanwhile the others go on and fill the pool again.
+fn three_clean(refill: f64) -> Run {
+    let mut run = one_request();
+    run.manifest.server.kv = Some(KvPoolFacts { tokens: Some(1000), ..KvPoolFacts::default() });
+    let after = 0.9 + refill;
+    let columns: [(&str, &[f64]); 5] = [
+        (RUNNING, &[5.0, 4.0, 5.0, 4.0, 5.0, 4.0, 0.0]),
+        (KV, &[1.0, after, 1.0, after, 1.0, after, 0.0]),
+        (PREEMPTIONS, &[0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]),
+        ("vllm:generation_tokens_total", &[0.0, 30.0, 60.0, 90.0, 120.0, 150.0, 150.0]),
+        ("vllm:request_success_total", &[0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 2.0]),
+    ];
+    scrape(&mut run, 0, Ns(0), &columns);
+    run
+}
+
+#[test]
+fn what_was_generated_meanwhile_is_added_to_the_fall() {
+    let found = findings(&three_clean(0.0)).server.preemptions;
+    // 0.1 of 1000 tokens, and 30 that the others filled in again.
+    assert!((found.released_tokens_mean.unwrap() - 130.0).abs() < 1e-9);
+    assert!((found.kv_drop_mean.unwrap() - 0.13).abs() < 1e-12);
+    assert_eq!(found.released_basis.as_deref(), Some("gauges_and_tokens"));
+    // Even where the pool is fuller after than before.
+    let found = findings(&three_clean(0.11)).server.preemptions;
+    assert!((found.released_tokens_mean.unwrap() - 20.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_fall_that_scrapes_cannot_see_is_not_negative_but_unknown() {
+    let mut run = three_clean(0.11);
+    // Requests end in each interval: what the gauge did is no preemption's.
+    let ended = run.samples.series.iter().position(|series| series.name.contains("success")).unwrap();
+    for index in 0..run.samples.len() {
+        if run.samples.id[index] as usize == ended {
+            run.samples.value[index] = run.samples.time[index].secs();
+        }
+    }
+    let found = findings(&run).server.preemptions;
+    assert_eq!((found.kv_drop_mean, found.released_tokens_mean), (None, None));
+    assert_eq!(found.unseen_by_gauges, Some(3));
 }
 
 #[test]

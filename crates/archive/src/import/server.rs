@@ -37,6 +37,9 @@ fn from_vllm(log: LogFacts, text: &str, facts: &mut ServerFacts) {
     facts.max_model_len = log.max_model_len;
     facts.max_num_seqs = log.max_num_seqs;
     facts.max_num_batched_tokens = log.max_num_batched_tokens;
+    let engine_config = |name: &str| log.engine_config.get(name).filter(|value| !value.is_null()).cloned();
+    facts.tensor_parallel_size =
+        engine_config("tensor_parallel_size").and_then(|size| size.as_u64()?.try_into().ok());
     facts.prefix_caching = log.prefix_caching;
     facts.chunked_prefill = log.chunked_prefill;
     facts.async_scheduling = log.async_scheduling;
@@ -53,7 +56,10 @@ fn from_vllm(log: LogFacts, text: &str, facts: &mut ServerFacts) {
         bytes_per_token: shape.kv_bytes_per_token(),
         cache_dtype: log.engine_config.get("kv_cache_dtype").and_then(Value::as_str).map(str::to_owned),
     });
-    let others: [(&str, Option<Value>); 7] = [
+    let others: [(&str, Option<Value>); 10] = [
+        ("pipeline_parallel_size", engine_config("pipeline_parallel_size")),
+        ("data_parallel_size", engine_config("data_parallel_size")),
+        ("speculative_config", engine_config("speculative_config")),
         ("non_default_args", Some(log.non_default_args).filter(|args| !args.is_empty()).map(Value::Object)),
         ("scheduling_policy", log.scheduling_policy.map(Value::from)),
         ("attention_backend", log.attention_backend.map(Value::from)),

@@ -167,6 +167,7 @@ impl SimulatedServer {
             }),
             max_num_seqs: Some(config.max_num_seqs),
             max_num_batched_tokens: Some(config.max_num_batched_tokens),
+            tensor_parallel_size: Some(self.deployment.tensor_parallel),
             prefix_caching: Some(config.enable_prefix_caching),
             chunked_prefill: Some(config.enable_chunked_prefill),
             async_scheduling: Some(config.async_scheduling),

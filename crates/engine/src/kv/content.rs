@@ -31,6 +31,12 @@ impl Content {
         Self { ids: Vec::new(), runs: prompt }
     }
 
+    /// A prompt of `prompt` tokens that shares no beginning with that of any other number.
+    pub fn unshared(number: u64, prompt: u32) -> Self {
+        let own = unique_stream(1, number);
+        Self::from_runs(vec![TokenRun { stream: own, start: 0, len: prompt }], own, prompt)
+    }
+
     /// A prompt of token ids. Its blocks never equal those of a synthetic prompt.
     pub fn from_ids(prompt: Vec<u32>, output_stream: u64) -> Self {
         Self { ids: prompt, runs: vec![TokenRun { stream: output_stream, start: 0, len: u32::MAX }] }

@@ -202,6 +202,15 @@ fn gaps(view: &View<'_>) -> Vec<Block> {
     let mut table = view.table(Some(Text::GapsCaption), &head, rows);
     table.words = if caused { vec![5] } else { vec![] };
     let mut blocks = vec![Block::Paragraph(visibility(view))];
+    if caused {
+        let causes: Vec<String> = client
+            .gap_causes
+            .iter()
+            .map(|(cause, n)| format!("{} {}", count(*n), text::cause(cause, view.lang)))
+            .collect();
+        let figures = [("n", count(gaps.len() as u64)), ("causes", causes.join(view.list()))];
+        blocks.push(Block::Paragraph(view.line(Text::GapCauses, &figures)));
+    }
     blocks.push(Block::Table(table));
     blocks
 }

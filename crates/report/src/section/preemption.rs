@@ -31,7 +31,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                     ("r2", known(preemptions.linear_r2, |v| decimal(v, 3))),
                 ],
             )));
-            // Scrapes wider apart than the cycles see no fall, so there is no loop to describe; `basis` says why.
+            // Scrapes wider apart than the cycles see no fall, so there is no loop to describe.
             if preemptions.kv_drop_mean.is_some_and(|drop| drop > 0.0) {
                 blocks.push(Block::Paragraph(view.line(
                     Text::LoopSentence,
@@ -46,6 +46,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                     ],
                 )));
             }
+            blocks.extend(readings(view).map(Block::Paragraph));
             blocks.extend(figure::sawtooth(view).map(Block::Figure));
             blocks.extend(figure::staircase(view).map(Block::Figure));
             blocks.extend(events(view));
@@ -53,6 +54,31 @@ pub(crate) fn section(view: &View<'_>) -> Section {
         }
     }
     Section { id: "preemption", title: view.line(Text::SectionPreemption, &[]), blocks }
+}
+
+/// What the gauges read, beside what is exact or corrected; or why they cannot tell.
+fn readings(view: &View<'_>) -> Option<crate::document::Line> {
+    let server = &view.analysis.findings.server;
+    let interval = ("interval", known(server.scrapes.interval_s, seconds));
+    if server.preemptions.released_basis.as_deref() == Some("scrapes_too_coarse") {
+        let figures = [
+            interval,
+            ("n", known(server.preemptions.count, count)),
+            ("unseen", known(server.preemptions.unseen_by_gauges, count)),
+        ];
+        return Some(view.line(Text::LoopUnseen, &figures));
+    }
+    let gauges = server.control_loop.gauges?;
+    let mut figures = vec![
+        interval,
+        ("level", known(gauges.kv_before_mean, percent_fine)),
+        ("fall", known(gauges.kv_fall_mean, percent_fine)),
+        ("tokens", known(gauges.fall_tokens_mean, |v| decimal(v, 0))),
+    ];
+    let Some(exact) = server.control_loop.exact else { return Some(view.line(Text::LoopRead, &figures)) };
+    figures.push(("exact", known(exact.kv_before_mean, percent_fine)));
+    figures.push(("released", known(server.preemptions.released_tokens_mean, |v| decimal(v, 0))));
+    Some(view.line(Text::LoopTwice, &figures))
 }
 
 /// Where the events come from, and how many could not be told apart.

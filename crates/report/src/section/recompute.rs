@@ -1,8 +1,8 @@
 //! What was computed twice, by three ledgers, and where the wall clock went.
 
-use crate::document::{Block, Cell, Section};
+use crate::document::{Block, Cell, Line, Section};
 use crate::figure;
-use crate::number::{count, decimal, known, percent};
+use crate::number::{count, decimal, known, percent, seconds};
 use crate::text::{self, Text};
 use crate::view::View;
 
@@ -35,20 +35,34 @@ pub(crate) fn section(view: &View<'_>) -> Section {
             ],
         )));
     }
+    blocks.extend(sources(view).map(Block::Paragraph));
+    blocks.extend(replay(view).map(Block::Paragraph));
     if !nothing {
         blocks.push(Block::Table(ledgers(view)));
-        blocks.push(Block::Paragraph(view.line(Text::BlindCounters, &[])));
+        if ledger.counters.iter().any(|counter| counter.blind) {
+            blocks.push(Block::Paragraph(view.line(Text::BlindCounters, &[])));
+        }
+    }
+    if !ledger.reasons.is_empty() {
+        let reasons: Vec<String> =
+            ledger.reasons.iter().map(|reason| text::reason(reason, view.lang)).collect();
+        let reasons = reasons.join(view.list());
+        blocks.push(Block::Paragraph(view.line(Text::ReasonsSentence, &[("reasons", reasons)])));
     }
     let clock = &server.wall_clock_share;
     match figure::wall_clock(view) {
         Some(figure) => {
             blocks.push(Block::Figure(figure));
-            if clock.basis.as_deref() == Some("modelled") {
-                blocks.push(Block::Paragraph(view.line(Text::ClockModelled, &[])));
-            }
+            let how = match clock.basis.as_deref() {
+                Some("modelled") => Text::ClockModelled,
+                Some("replay") => Text::ClockReplayed,
+                _ => Text::ClockStepped,
+            };
+            blocks.push(Block::Paragraph(view.line(how, &[])));
         }
         None => blocks.push(Block::Paragraph(view.line(Text::ClockMissing, &[]))),
     }
+    blocks.extend(decode_time(view).map(Block::Paragraph));
     Section { id: "recompute", title: view.line(Text::SectionRecompute, &[]), blocks }
 }
 
@@ -63,34 +77,100 @@ fn ledgers(view: &View<'_>) -> crate::document::Table {
         }
         _ => crate::number::UNKNOWN.to_owned(),
     };
-    let row = |name: Text, measured: String, expected: String, over: String| -> Vec<Cell> {
-        vec![view.cell(name), measured.into(), expected.into(), over.into()]
+    let row = |name: Text, measured: String, expected: String, over: String, sees: Text| -> Vec<Cell> {
+        vec![view.cell(name), measured.into(), expected.into(), over.into(), view.cell(sees)]
     };
-    view.table(
+    let mut rows: Vec<Vec<Cell>> = ledger
+        .counters
+        .iter()
+        .filter_map(|counter| {
+            let name = match counter.name.as_str() {
+                "iteration_tokens" => Text::LedgerIteration,
+                "prompt_tokens" => Text::LedgerPrompt,
+                "generation_tokens" => Text::LedgerGeneration,
+                _ => return None,
+            };
+            let [measured, expected] = [counter.measured, counter.expected].map(|n| tokens(Some(n as u64)));
+            let over = difference(Some(counter.measured), Some(counter.expected));
+            Some(row(name, measured, expected, over, Text::SeesNo))
+        })
+        .collect();
+    if ledger.scheduled_tokens.is_some() {
+        let [scheduled, expected] = [ledger.scheduled_tokens, ledger.expected_tokens];
+        let over = difference(scheduled.map(|n| n as f64), expected.map(|n| n as f64));
+        rows.push(row(Text::LedgerTokens, tokens(scheduled), tokens(expected), over, Text::SeesYes));
+    }
+    if ledger.flops_measured.is_some() || ledger.flops_expected.is_some() {
+        let [measured, expected] = [ledger.flops_measured, ledger.flops_expected];
+        rows.push(row(
+            Text::LedgerFlops,
+            flops(measured),
+            flops(expected),
+            difference(measured, expected),
+            Text::SeesYes,
+        ));
+    }
+    if let Some(released) = ledger.released_tokens {
+        rows.push(row(
+            Text::LedgerReleased,
+            format!("{} tok", decimal(released, 0)),
+            "0 tok".to_owned(),
+            crate::number::UNKNOWN.to_owned(),
+            Text::SeesBound,
+        ));
+    }
+    let mut table = view.table(
         Some(Text::LedgersCaption),
-        &[Text::Ledger, Text::Measured, Text::WithoutPreemption, Text::Difference],
-        vec![
-            row(
-                Text::LedgerTokens,
-                tokens(ledger.scheduled_tokens),
-                tokens(ledger.expected_tokens),
-                difference(
-                    ledger.scheduled_tokens.map(|n| n as f64),
-                    ledger.expected_tokens.map(|n| n as f64),
-                ),
-            ),
-            row(
-                Text::LedgerFlops,
-                flops(ledger.flops_measured),
-                flops(ledger.flops_expected),
-                difference(ledger.flops_measured, ledger.flops_expected),
-            ),
-            row(
-                Text::LedgerReleased,
-                known(ledger.released_tokens, |v| format!("{} tok", decimal(v, 0))),
-                "0 tok".to_owned(),
-                crate::number::UNKNOWN.to_owned(),
-            ),
-        ],
-    )
+        &[Text::Ledger, Text::Measured, Text::WithoutPreemption, Text::Difference, Text::Sees],
+        rows,
+    );
+    table.words = vec![0, 4];
+    table
+}
+
+/// What FLOPs alone say, beside the truth where there is one.
+fn sources(view: &View<'_>) -> Option<Line> {
+    let ledger = &view.analysis.findings.server.recompute;
+    let by = &ledger.by_source;
+    let flops = by.flops.filter(|_| ledger.recomputed_tokens.is_some_and(|tokens| tokens > 0.0))?;
+    let mut figures = vec![
+        ("flops", decimal(flops, 0)),
+        ("low", known(by.flops_low, |v| decimal(v, 0))),
+        ("high", known(by.flops_high, |v| decimal(v, 0))),
+    ];
+    let Some(truth) = by.steps.or(by.replay) else { return Some(view.line(Text::BySourceFlops, &figures)) };
+    let off = flops / truth - 1.0;
+    figures.push(("off", format!("{}{}", if off > 0.0 { "+" } else { "" }, percent(off))));
+    let basis = ledger.basis.as_deref().unwrap_or_default();
+    figures.push(("basis", text::basis(basis, view.lang)));
+    Some(view.line(Text::BySourceTruth, &figures))
+}
+
+fn replay(view: &View<'_>) -> Option<Line> {
+    let findings = &view.analysis.findings.server.recompute;
+    let replay = findings.replay.as_ref().filter(|replay| replay.preemptions > 0)?;
+    let verified: Vec<String> =
+        replay.verified_by.iter().map(|what| text::verified(what, view.lang)).collect();
+    let figures = [
+        ("steps", count(replay.scheduled_tokens)),
+        ("preemptions", count(replay.preemptions)),
+        ("verified", verified.join(view.list())),
+    ];
+    Some(view.line(Text::ReplaySentence, &figures))
+}
+
+/// Of a request's decoding, what others took.
+fn decode_time(view: &View<'_>) -> Option<Line> {
+    let decode = &view.analysis.findings.server.decode_time;
+    let taken = decode.taken_share?;
+    let figures = [
+        ("mean", known(decode.mean_s, seconds)),
+        ("undisturbed", known(decode.undisturbed_s, seconds)),
+        ("taken", percent(taken)),
+        ("prefill", known(decode.prefill_share, percent)),
+        ("recompute", known(decode.recompute_share, percent)),
+        ("preempted", known(decode.preempted_share, percent)),
+    ];
+    let text = if decode.prefill_share.is_some() { Text::DecodeTaken } else { Text::DecodeTakenPlain };
+    Some(view.line(text, &figures))
 }

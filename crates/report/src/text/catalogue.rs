@@ -297,12 +297,41 @@ messages! {
     LedgerReleased: "KV released at preemptions (upper bound)" | "抢占释放的 KV(上界)";
     BlindCounters: "vLLM's `iteration_tokens_total`, `prompt_tokens_total` and `generation_tokens_total` are blind to recomputation: they count a prompt once, however often it is computed. `estimated_flops_per_gpu_total` sees it."
         | "vLLM 的 `iteration_tokens_total`、`prompt_tokens_total`、`generation_tokens_total` 看不见重算:一条 prompt 无论算几遍都只记一次。`estimated_flops_per_gpu_total` 看得见。";
+    LedgerIteration: "`iteration_tokens_total`, the scheduler's token counter" | "`iteration_tokens_total`(调度器的 token 计数器)";
+    LedgerPrompt: "`prompt_tokens_total`" | "`prompt_tokens_total`";
+    LedgerGeneration: "`generation_tokens_total`" | "`generation_tokens_total`";
+    Sees: "Sees recomputation" | "看得见重算";
+    SeesYes: "yes" | "看得见";
+    SeesNo: "no" | "看不见";
+    SeesBound: "upper bound" | "只给上界";
+    BySourceTruth: "By the FLOPs alone it is {flops} tokens (between {low} and {high}), {off} off the truth from {basis}."
+        | "只用 FLOPs 推算是 {flops} token({low} 到 {high} 之间),与{basis}给出的真值差 {off}。";
+    BySourceFlops: "The excess of FLOPs stands for {flops} tokens; it can't be less than {low} or more than {high}."
+        | "FLOPs 差额折合 {flops} token,不会少于 {low},也不会多于 {high}。";
+    ReplaySentence: "The engine played this run again, decision by decision: {steps} tokens scheduled, {preemptions} preemptions. It gives exactly what the server counted ({verified}), so the figure is exact."
+        | "引擎把这次运行逐步重放了一遍:调度 {steps} token,抢占 {preemptions} 次,与服务端的计数({verified})完全一致,所以这个数是精确的。";
+    ReasonsSentence: "What a ledger lacks here: {reasons}." | "有的账本缺数据:{reasons}。";
+    DecodeTaken: "A request decoded for {mean} on average; undisturbed it would have been {undisturbed}. **Others took {taken}** of it: {prefill} their prefills, {recompute} their recomputation, {preempted} while it was itself thrown out."
+        | "单条请求的 decode 平均 {mean},不受打扰只要 {undisturbed}。**被拿走 {taken}**:别人的 prefill {prefill},别人的重算 {recompute},自己被抢占的空档 {preempted}。";
+    DecodeTakenPlain: "A request decoded for {mean} on average; at the median gap for each token it would have been {undisturbed}: {taken} was taken by others."
+        | "单条请求的 decode 平均 {mean},按 ITL 中位数只要 {undisturbed}:被别人拿走 {taken}。";
+    GapCauses: "Of the {n} longest gaps: {causes}." | "最长的 {n} 个间隔:{causes}。";
+    LoopTwice: "Scrapes every {interval} read {level} before and a fall of {fall} ({tokens} tokens); the engine's own events have {exact} and {released} tokens. A gauge is read after the fact, when the others have filled some of it again."
+        | "每 {interval} 采样一次,读到抢占前 {level}、回落 {fall}({tokens} token);引擎自己的事件是 {exact}、{released} token。指标读得晚,其间别的请求又填回了一部分。";
+    LoopRead: "The gauges themselves read {level} before and a fall of {fall} ({tokens} tokens), {interval} apart; what was generated meanwhile is added above."
+        | "指标直接读到抢占前 {level}、回落 {fall}({tokens} token),采样间隔 {interval};上面已加上其间新生成的 token。";
+    LoopUnseen: "What a preemption releases can't be read from scrapes {interval} apart: of {n} preemptions, {unseen} shared their interval with other changes. Sample faster (`--sample-hz`)."
+        | "采样间隔 {interval} 太粗,读不出每次抢占释放多少:{n} 次里有 {unseen} 次与别的变化落在同一间隔。请提高采样频率(`--sample-hz`)。";
     ClockDecode: "Decode" | "decode";
     ClockPrefill: "Prefill" | "正常 prefill";
     ClockRecompute: "Recomputation" | "抢占重算";
     ClockIdle: "Idle" | "空闲";
     ClockMissing: "Where the wall clock went is not known: it takes the engine's steps (a simulation, or an iteration log)." | "墙钟去向未知:需要引擎的逐步记录(模拟,或逐步日志)。";
     ClockModelled: "These shares are modelled, not measured." | "以上占比是模型推算,不是实测。";
+    ClockReplayed: "The steps are those of the replay, their times the client's stamps; what a step took beyond a usual one of as many decodes is prefill or recomputation, by tokens."
+        | "步骤来自重放,时刻来自客户端的时间戳;一步里超出同样大小纯 decode 步的时间算作 prefill 或重算,按 token 分摊。";
+    ClockStepped: "What a step took beyond a usual one of as many decodes is prefill or recomputation, by tokens."
+        | "一步里超出同样大小纯 decode 步的时间算作 prefill 或重算,按 token 分摊。";
     WallClockCaption: "Where the wall clock went; recomputation took {recompute}." | "墙钟去向;重算占 {recompute}。";
 
     // Outcome.

@@ -66,6 +66,81 @@ const BASES: [(&str, &str, &str); 9] = [
     ("iteration_log", "the iteration log", "逐步日志"),
 ];
 
+/// Why a ledger of the recomputation has a gap.
+const REASONS: [(&str, &str, &str); 19] = [
+    (
+        "model_unknown",
+        "the model's shape is unknown (give `--model-config`)",
+        "模型结构未知(请给 `--model-config`)",
+    ),
+    ("model_not_described", "this kind of model is not described", "这类模型没有描述"),
+    (
+        "parallelism_not_counted",
+        "pipeline or data parallelism changes what the FLOPs counter counts",
+        "流水线或数据并行会改变 FLOPs 计数",
+    ),
+    (
+        "speculative_decoding",
+        "speculative decoding schedules tokens that are thrown away",
+        "投机解码会调度被丢弃的 token",
+    ),
+    (
+        "requests_failed",
+        "some requests did not end well, so what was computed for them is unknown",
+        "有请求没有正常结束,为它们算了多少未知",
+    ),
+    ("lengths_unknown", "the lengths of some requests are unknown", "有请求的长度未知"),
+    (
+        "counters_differ",
+        "the server counted other tokens than this client: it served others too",
+        "服务端与客户端的 token 数不一致:还有别的流量",
+    ),
+    (
+        "step_budget_unknown",
+        "the tokens of a step (`max_num_batched_tokens`) are unknown; the server's log has them",
+        "每步的 token 上限(`max_num_batched_tokens`)未知,服务端日志里有",
+    ),
+    ("prefix_hits_unknown", "the hits of the prefix cache are unknown", "前缀缓存命中数未知"),
+    (
+        "flops_counter_off",
+        "the FLOPs counter is off (`--enable-mfu-metrics`)",
+        "FLOPs 计数器没开(`--enable-mfu-metrics`)",
+    ),
+    ("gpus_unknown", "the number of GPUs is unknown", "GPU 数未知"),
+    (
+        "not_a_closed_loop",
+        "the schedule of an open loop depends on its times and can't be replayed",
+        "开环的调度取决于时刻,无法重放",
+    ),
+    ("replay_unknown_engine", "the engine can't be replayed", "这个引擎无法重放"),
+    (
+        "replay_prefix_hits",
+        "prompts hit the prefix cache, and with which content is unknown",
+        "提示词命中了前缀缓存,内容未知,无法重放",
+    ),
+    (
+        "replay_settings_unknown",
+        "the engine's settings are not all known (the server's log has them)",
+        "引擎设置不全(服务端日志里有),无法重放",
+    ),
+    ("replay_too_long", "the run is too long to be replayed", "运行太长,没有重放"),
+    ("replay_differs", "a replay gave another schedule than the server's", "重放得到的调度与服务端不同"),
+    (
+        "replay_not_verified",
+        "nothing was recorded that a replay could be checked against",
+        "没有可用来核对重放的记录",
+    ),
+    ("no_kv_gauge", "there is no gauge of KV usage", "没有 KV 占用指标"),
+];
+
+/// What a replay agrees with.
+const VERIFIED: [(&str, &str, &str); 4] = [
+    ("preemptions", "preemptions", "抢占次数"),
+    ("flops", "FLOPs to all digits", "FLOPs 每一位"),
+    ("iterations", "every logged iteration", "日志里的每一步"),
+    ("stamps", "the client's stamp of every token", "客户端每个 token 的时间戳"),
+];
+
 /// Warnings in Chinese, by code.
 const WARNINGS: &[(&str, &str)] = &[
     (
@@ -154,6 +229,16 @@ pub(crate) fn cause(code: &str, lang: Lang) -> String {
 /// What a figure rests on.
 pub(crate) fn basis(code: &str, lang: Lang) -> String {
     of(&BASES, code, lang).unwrap_or_else(|| code.replace('_', " "))
+}
+
+/// Why a ledger of the recomputation has a gap.
+pub(crate) fn reason(code: &str, lang: Lang) -> String {
+    of(&REASONS, code, lang).unwrap_or_else(|| code.replace('_', " "))
+}
+
+/// What a replay agrees with.
+pub(crate) fn verified(code: &str, lang: Lang) -> String {
+    of(&VERIFIED, code, lang).unwrap_or_else(|| code.replace('_', " "))
 }
 
 /// Whether a warning voids the result.
