@@ -12,14 +12,17 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The window that the manifest names, else the one that the rows span; absent without measured requests.
+    /// The window that the manifest names, else the one that the rows of requests span, else (of a run that was
+    /// killed before a request ended) the one that the token rows span.
     pub(crate) fn of(run: &Run) -> Option<Self> {
         if let Some((from, to)) = run.manifest.window {
             return (to > from).then_some(Self { from, to });
         }
         let measured = || run.requests.iter().filter(|row| row.phase != Phase::Warmup);
-        let from = measured().map(|row| row.sent.unwrap_or(row.intended)).min()?;
-        let to = measured().map(|row| row.end).max()?;
+        let sent = measured().map(|row| row.sent.unwrap_or(row.intended)).min();
+        let ended = measured().map(|row| row.end).max();
+        let killed = || Some((*run.chunks.time.iter().min()?, *run.chunks.time.iter().max()?));
+        let (from, to) = sent.zip(ended).or_else(killed)?;
         (to > from).then_some(Self { from, to })
     }
 

@@ -1,11 +1,15 @@
 #!/bin/sh
 # The receive path against a server whose truth is known: the paced server on core 1, the client on core 0.
 #   sh crates/drive/examples/receive_path.sh [STREAMS ...]
+# With BIN=DIRECTORY the programs are taken from there; else they are built.
 # Ends by itself. With other work on the machine the figures mean little; those of one run compare with each other.
 set -eu
 cd "$(dirname "$0")/../../.."
-cargo build -q --release -p precipice-drive --examples
-bin="${CARGO_TARGET_DIR:-target}/release/examples"
+bin=${BIN:-}
+if [ -z "$bin" ]; then
+    cargo build -q --release -p precipice-drive --examples
+    bin="${CARGO_TARGET_DIR:-target}/release/examples"
+fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 tokens=128

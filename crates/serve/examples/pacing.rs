@@ -1,6 +1,6 @@
 //! How late tokens are at 10,000 a second: `pacing [STREAMS [TOKENS_A_STREAM]]`.
 //!
-//! The server has the first core to itself, the client the second. The steps last as long as it takes that all
+//! The server has the last core to itself, the client the one before it: the first has the interrupts. The steps last as long as it takes that all
 //! streams together make 10,000 tokens a second. Delay is from the end of a token's step on the engine's timeline to
 //! the return of its write (`precipice:token_delay_seconds`).
 
@@ -43,18 +43,19 @@ fn main() {
     let mut numbers = std::env::args().skip(1).map(|number| number.parse::<u32>().expect("a number"));
     let streams = numbers.next().unwrap_or(32);
     let tokens = numbers.next().unwrap_or(3000);
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let engine = EngineConfig { num_gpu_blocks: 65_536, max_num_seqs: 1024, ..EngineConfig::default() };
     let step = Ns(u64::from(streams) * 1_000_000_000 / TOKENS_PER_S);
     let server = Server::bind(ServeConfig::new("fixed", engine, Box::new(Fixed(step)))).unwrap();
     let address = server.local_addr();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let thread = std::thread::spawn(move || {
-        pin(0);
+        pin(cores - 1);
         server.run_here(async {
             let _dropped = stopped.await;
         })
     });
-    pin(1);
+    pin(cores.saturating_sub(2));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let begun = Instant::now();
     let page = runtime.block_on(async {

@@ -5,8 +5,8 @@
 //! [`precipice_engine::EngineLoop`], the same as in virtual time; a [`StepCost`](precipice_engine::StepCost) says how
 //! long a step lasts, and the real clock waits for it.
 //!
-//! Two threads: the engine's decides steps and waits for their ends, the HTTP runtime's owns the sockets. Between
-//! them goes one message a step, so that a step with many tokens wakes the runtime once.
+//! Two threads: the engine's decides steps, waits for their ends and writes the tokens of streams; the HTTP runtime's
+//! reads requests, writes heads and whole responses, and ends streams.
 //!
 //! | module | holds |
 //! | --- | --- |

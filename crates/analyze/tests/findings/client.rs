@@ -39,6 +39,26 @@ fn the_longest_gap_is_listed_with_its_request_and_moment() {
     assert!((gap.from_s - 0.16).abs() < 1e-12 && (gap.to_s - 1.0).abs() < 1e-12);
 }
 
+/// A stall that one token in 7,000 sees is not in p99.9, is diluted in p99.99, and is all of the maximum.
+#[test]
+fn one_stall_in_seven_thousand_tokens_is_seen_and_placed() {
+    let mut run = Run::default();
+    for index in 0..56 {
+        let from = u64::from(index) * 10;
+        let late = |token: u64| if index == 17 && token >= 60 { 2_000 } else { 0 };
+        let tokens: Vec<u64> = (0..126).map(|token| from + 200 + 20 * token + late(token)).collect();
+        request(&mut run, index, from, &tokens);
+    }
+    let client = analyze(&run, &Options::default()).findings.client;
+    let itl = &client.itl_ms;
+    assert_eq!((itl.n, itl.p50, itl.p999, itl.max), (7_000, Some(20.0), Some(20.0), Some(2_020.0)));
+    // Rank 0.9999 · 6999 lies 0.3001 of the way from the last but one to the last.
+    assert!((itl.p9999.unwrap() - (20.0 + 0.3001 * 2_000.0)).abs() < 1e-6, "{itl:?}");
+    let gap = &client.longest_gaps[0];
+    assert_eq!((gap.request, gap.index, client.longest_gaps_ms[0]), (17, 60, 2_020.0));
+    assert!((gap.from_s - (0.17 + 0.2 + 59.0 * 0.02)).abs() < 1e-9, "{gap:?}");
+}
+
 #[test]
 fn a_single_token_has_no_tpot_and_no_gap() {
     let mut run = Run::default();

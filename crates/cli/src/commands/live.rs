@@ -101,7 +101,7 @@ fn finish(manifest: &mut Manifest, driven: &Result<precipice_drive::Outcome>) ->
     outcome.verdict.bottleneck
 }
 
-/// The first Ctrl-C stops sending, the second ends what is in flight; the run is kept either way.
+/// The first Ctrl-C (or SIGTERM) stops sending, the second ends what is in flight; the run is kept either way.
 fn watch_interrupts(handle: &Handle, quiet: bool) -> Result<()> {
     let handle = handle.clone();
     ctrlc::set_handler(move || {

@@ -8,14 +8,14 @@ use crate::load::attempt::{Attempt, Ending};
 use crate::load::connection::{Bench, Connection, Tally, Turn, connect_failure};
 use crate::load::feed::{Feed, Job, Take};
 use crate::load::outlet::Outlet;
+use crate::load::retrying::Retrying;
 use crate::load::{Load, Schedule};
 use crate::socket::Socket;
 use crate::target::Origin;
 use mio::{Events, Interest, Poll, Token};
 use precipice_record::{FailureKind, Ns, Phase};
 use slab::Slab;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
@@ -44,25 +44,6 @@ pub(crate) struct Part<'a> {
     pub stop_at: Option<Ns>,
 }
 
-/// A retry that waits.
-#[derive(Debug, PartialEq, Eq)]
-struct Waiting {
-    due: Ns,
-    order: u64,
-}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.due, self.order).cmp(&(other.due, other.order))
-    }
-}
-
 /// A thread of the load path. Its connections outlive a part, so that the run finds them open after the warm-up.
 pub(crate) struct Lane {
     clock: Clock,
@@ -76,8 +57,7 @@ pub(crate) struct Lane {
     pulse: Pulse,
     /// Since when each free client is free, in order.
     free: VecDeque<Ns>,
-    retries: BinaryHeap<Reverse<Waiting>>,
-    retry_jobs: Slab<Job>,
+    retries: Retrying,
     in_flight: usize,
     /// When [`Self::dispatch`] has something to do next.
     next_send: Ns,
@@ -101,8 +81,7 @@ impl Lane {
             tally: Tally::default(),
             pulse: Pulse::new(clock.now()),
             free: VecDeque::new(),
-            retries: BinaryHeap::new(),
-            retry_jobs: Slab::new(),
+            retries: Retrying::default(),
             in_flight: 0,
             next_send: Ns::ZERO,
             over: false,
@@ -197,7 +176,7 @@ impl Lane {
         }
         if part.feed.is_closed() {
             self.over = true;
-            self.drop_retries();
+            self.retries.clear();
             self.next_send = Ns(u64::MAX);
         }
         let overdue: Vec<(usize, Ending)> = self
@@ -225,24 +204,12 @@ impl Lane {
         self.told_tokens = self.tally.chunks;
     }
 
-    fn drop_retries(&mut self) {
-        self.retries.clear();
-        self.retry_jobs.clear();
-    }
-
     /// Sends everything that is due.
     fn dispatch(&mut self, part: &Part<'_>, now: Ns) {
-        let mut next = Ns(u64::MAX);
-        while let Some(Reverse(waiting)) = self.retries.peek() {
-            if waiting.due > now {
-                next = waiting.due;
-                break;
-            }
-            let (due, key) = (waiting.due, waiting.order as usize);
-            self.retries.pop();
-            let job = self.retry_jobs.remove(key);
+        while let Some((job, due)) = self.retries.take(now) {
             self.launch(part, job, due, now);
         }
+        let mut next = self.retries.next_due();
         while !self.over {
             if part.stop_at.is_some_and(|stop| now >= stop) {
                 break;
@@ -393,42 +360,20 @@ impl Lane {
         }
         self.in_flight -= 1;
         part.shared.ended(&row);
-        let retry = self.retry(part, &mut attempt.job, row.failure, row.retry_after_s, now);
-        if part.clients.is_some() && !retry {
+        let again = if part.feed.is_closed() {
+            None
+        } else {
+            self.retries.plan(&part.load.retries, &mut attempt.job, &row, now)
+        };
+        if let Some(due) = again {
+            self.next_send = self.next_send.min(due);
+        } else if part.clients.is_some() {
             self.free.push_back(now);
             self.next_send = self.next_send.min(now);
         }
         self.pulse.sent(&row);
         self.outlet.request(row);
     }
-
-    /// Plans another attempt, if there is to be one.
-    fn retry(
-        &mut self,
-        part: &Part<'_>,
-        job: &mut Job,
-        failure: Option<FailureKind>,
-        retry_after_s: Option<f64>,
-        now: Ns,
-    ) -> bool {
-        let again = failure.is_some_and(worth_another) && job.attempt < part.load.retries.most;
-        if !again || part.feed.is_closed() {
-            return false;
-        }
-        let backoff = ns(part.load.retries.backoff).0.saturating_mul(1 << job.attempt.min(20));
-        let wait = retry_after_s.map_or(Ns(backoff), Ns::from_secs);
-        let mut job = Job { bytes: std::mem::take(&mut job.bytes), ..job.clone() };
-        job.attempt += 1;
-        let order = self.retry_jobs.insert(job) as u64;
-        self.retries.push(Reverse(Waiting { due: now + wait, order }));
-        self.next_send = self.next_send.min(now + wait);
-        true
-    }
-}
-
-/// Whether the same request can end better another time.
-fn worth_another(failure: FailureKind) -> bool {
-    !matches!(failure, FailureKind::ClientError | FailureKind::Cancelled | FailureKind::Local)
 }
 
 /// The part of the load that belongs to one of several lanes.

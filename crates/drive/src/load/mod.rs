@@ -8,6 +8,7 @@
 //! | [`attempt`] | one attempt: what was seen of it so far |
 //! | [`alarm`] | waking up for a send |
 //! | [`outlet`] | rows on their way to the sink |
+//! | [`retrying`] | further attempts that wait for their time |
 
 pub(crate) mod alarm;
 pub(crate) mod attempt;
@@ -15,6 +16,7 @@ pub(crate) mod connection;
 pub(crate) mod feed;
 pub(crate) mod lane;
 pub(crate) mod outlet;
+pub(crate) mod retrying;
 
 use std::time::Duration;
 

@@ -51,6 +51,36 @@ fn a_connection_that_ends_right_behind_an_answer_carries_nothing_more() {
     assert_eq!(run.requests.iter().filter(|row| row.completed()).count(), 400);
 }
 
+/// The gap belongs to the server, and the client's own heartbeat says so.
+#[test]
+fn a_stall_of_two_seconds_is_a_gap_of_two_seconds() {
+    let stall = Duration::from_secs(2);
+    let server = Server::start(move |asked, stream| {
+        let whole = good(3);
+        let second = whole.match_indices("data: ").nth(1).unwrap().0;
+        // The size line of its chunk stays with it.
+        let cut = whole[..second - 2].rfind("\r\n").unwrap() + 2;
+        stream.write_all(&whole.as_bytes()[..cut]).ok();
+        if asked.number == 3 {
+            std::thread::sleep(stall);
+        }
+        stream.write_all(&whole.as_bytes()[cut..]).ok();
+        Then::Keep
+    });
+    let (run, outcome) = Test::closed(2, 20).run(&server.url());
+    assert!(run.requests.iter().all(precipice_record::RequestRow::completed));
+    let mut stalled = 0;
+    for row in &run.requests {
+        let rows = (0..run.chunks.len()).map(|index| run.chunks.row(index));
+        let times: Vec<_> =
+            rows.filter(|chunk| chunk.request == row.request).map(|chunk| chunk.time).collect();
+        stalled += times.windows(2).filter(|pair| pair[1].since(pair[0]).secs() >= 1.9).count();
+    }
+    assert_eq!(stalled, 1);
+    let own = outcome.verdict.audit.stalls.iter().filter(|stall| stall.lasted.secs() >= 1.9).count();
+    assert_eq!(own, 0, "the client itself did not stand still");
+}
+
 #[test]
 fn several_threads_share_one_plan() {
     let server = ok();

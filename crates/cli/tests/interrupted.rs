@@ -1,0 +1,144 @@
+//! What is left of a run that did not end by itself.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+fn precipice(args: &[&str], dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_precipice"));
+    command.args(args).current_dir(dir).env("NO_COLOR", "1");
+    command
+}
+
+/// A simulated server, which ends with the test.
+struct Server {
+    process: Child,
+    url: String,
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(dir: &Path) -> Self {
+        let mut process = precipice(&["serve", "--port", "0", "--exit-after", "120s"], dir)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let mut url = String::new();
+        stdout.read_line(&mut url).unwrap();
+        Self { process, url: url.trim().to_owned(), _stdout: stdout }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+/// A run of many seconds, underway: token rows have reached the disk.
+fn underway(server: &Server, dir: &Path) -> Child {
+    // 64 requests of 4 s each, 8 at a time.
+    let args = [
+        "run",
+        "--url",
+        &server.url,
+        "--input-tokens",
+        "32",
+        "--output-tokens",
+        "256",
+        "--concurrency",
+        "8",
+        "--requests",
+        "64",
+        "--sample-hz",
+        "10",
+        "--json",
+        "--no-report",
+        "-o",
+        "run",
+    ];
+    let child = precipice(&args, dir).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    let on_disk = || std::fs::metadata(dir.join("run/chunks.arrows")).map_or(0, |file| file.len());
+    while on_disk() < 20_000 {
+        assert!(begun.elapsed() < Duration::from_mins(1), "no rows reach the disk");
+        std::thread::yield_now();
+    }
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn analyzed(dir: &Path) -> Value {
+    let output = precipice(&["analyze", "run", "--json"], dir).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn requests(findings: &Value, what: &str) -> u64 {
+    findings["client"]["requests"][what].as_u64().unwrap()
+}
+
+#[test]
+fn a_killed_run_opens_and_says_that_it_was_killed() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path());
+    let mut run = underway(&server, dir.path());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let found = analyzed(dir.path());
+    let codes: Vec<&str> = found["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| warning["code"].as_str().unwrap())
+        .collect();
+    assert!(codes.contains(&"recovered"), "{codes:?}");
+    assert_eq!(found["state"], "recovered");
+    // The server's side was sampled, and the token rows that were on disk are counted or named.
+    assert!(found["server"]["running"]["peak"].as_f64().unwrap() >= 1.0, "{}", found["server"]["running"]);
+    assert!(codes.contains(&"events_without_request") || requests(&found, "completed") > 0, "{codes:?}");
+    // Finished once, it opens like any other run.
+    assert_eq!(analyzed(dir.path()), found);
+}
+
+/// Sends `signals`, waits for the end and gives what the run says of itself.
+fn interrupted(signals: &[&str]) -> Value {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path());
+    let run = underway(&server, dir.path());
+    for name in signals {
+        signal(&run, name);
+    }
+    let output = run.wait_with_output().unwrap();
+    let printed: Value = serde_json::from_slice(&output.stdout).expect("findings on stdout");
+    assert_eq!(printed["client"], analyzed(dir.path())["client"]);
+    printed
+}
+
+#[test]
+fn ctrl_c_stops_sending_and_lets_what_is_in_flight_end() {
+    let found = interrupted(&["-INT"]);
+    assert_eq!(found["state"], "interrupted");
+    let sent = requests(&found, "sent");
+    assert!((8..64).contains(&sent), "{sent}");
+    assert_eq!((requests(&found, "completed"), requests(&found, "cancelled")), (sent, 0));
+}
+
+#[test]
+fn a_polite_kill_is_a_ctrl_c() {
+    let found = interrupted(&["-TERM"]);
+    assert_eq!(found["state"], "interrupted");
+    assert_eq!(requests(&found, "completed"), requests(&found, "sent"));
+}
