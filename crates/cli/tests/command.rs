@@ -96,6 +96,24 @@ fn a_healthy_load_preempts_nobody() {
 }
 
 #[test]
+fn a_report_comes_in_every_format() {
+    let dir = TempDir::new().unwrap();
+    findings(&["simulate", "--requests", "8", "--json", "--no-report", "-o", "a"], dir.path());
+    let report = |format: &str| {
+        let output = precipice(&["report", "a", "--format", format, "-o", "-"], dir.path());
+        assert!(output.status.success(), "{format}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(report("html").trim_start().starts_with("<!"));
+    assert!(report("md").starts_with("# "));
+    assert_eq!(report("md"), report("markdown"));
+    assert_eq!(serde_json::from_str::<Value>(&report("json")).unwrap()["schema"], "precipice.findings/1");
+    let csv = report("csv");
+    assert!(csv.starts_with("run,figure,value"), "{}", &csv[..80]);
+    assert!(csv.lines().any(|line| line.contains("output_throughput")), "{csv}");
+}
+
+#[test]
 fn the_same_flags_give_the_same_findings() {
     let dir = TempDir::new().unwrap();
     let args =

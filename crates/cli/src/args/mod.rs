@@ -78,7 +78,7 @@ pub(crate) struct SimulateArgs {
     /// A client gives up after this long and aborts its request
     #[arg(long, value_name = "TIME", value_parser = crate::units::time, help_heading = "Load")]
     pub(crate) timeout: Option<std::time::Duration>,
-    /// Attempts after the first that a client makes when it gave up or was turned away
+    /// Attempts after the first that a client makes when it gave up (a request that was turned away is not sent again)
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Load")]
     pub(crate) retries: u16,
     /// Scrapes of the simulated /metrics a second
@@ -221,9 +221,12 @@ pub(crate) enum Format {
     #[default]
     Html,
     /// Text with tables
+    #[value(name = "md", alias = "markdown")]
     Markdown,
     /// The terminal summary
     Terminal,
     /// The findings
     Json,
+    /// The findings, a row a figure: run, figure, value
+    Csv,
 }

@@ -27,6 +27,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Outcome> {
                 &many.iter().map(|run| (&run.name, &run.analysis.findings)).collect::<Vec<_>>(),
             )?,
         },
+        Format::Csv => precipice_report::csv(runs.iter().map(|run| (run.name.as_str(), &run.analysis)))?,
     };
     match destination(args) {
         None => printer::data(&text)?,
