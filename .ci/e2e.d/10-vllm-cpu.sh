@@ -23,9 +23,9 @@ url=http://127.0.0.1:$port
 unset OPENBLAS_CORETYPE
 export VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=nobind OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1
 # float32: a CPU without bfloat16 instructions emulates them a hundred times slower.
-# 197 blocks, one of them vLLM's null block: 4 requests of 769 tokens, a quarter of the load.
+# 165 blocks, one of them vLLM's null block: 4 requests of 641 tokens, a third of the load.
 setsid timeout --kill-after=20 840 "$vllm/bin/vllm" serve "$work/tiny" --load-format dummy --dtype float32 --served-model-name tiny \
-  --host 127.0.0.1 --port "$port" --enforce-eager --max-model-len 1024 --block-size 16 --num-gpu-blocks-override 197 \
+  --host 127.0.0.1 --port "$port" --enforce-eager --max-model-len 1024 --block-size 16 --num-gpu-blocks-override 165 \
   --max-num-batched-tokens 2048 --enable-mfu-metrics --max-num-seqs 16 >"$work/server.log" 2>&1 &
 server=$!
 ready=0
@@ -43,13 +43,13 @@ curl -sf -m 10 "$url/metrics" >"$work/before"
 # Four runs of the same load, by turns: the two of a client say how much a client repeats itself on this machine.
 ours() {
   # The vocabulary is given, so that no question about it is counted by the server.
-  timeout 240 "$PRECIPICE" run --url "$url" --vocabulary 2000 --input-tokens 512 --output-tokens 256 --concurrency 16 \
-    --requests 48 --warmup 2 --seed "$1" --sample-hz 5 --quiet --no-report --json -o "$work/run-$1" >"$work/ours-$1.json"
+  timeout 240 "$PRECIPICE" run --url "$url" --vocabulary 2000 --input-tokens 512 --output-tokens 128 --concurrency 12 \
+    --requests 24 --warmup 2 --seed "$1" --sample-hz 5 --quiet --no-report --json -o "$work/run-$1" >"$work/ours-$1.json"
 }
 theirs() {
   timeout 240 "$vllm/bin/vllm" bench serve --backend vllm --base-url "$url" --endpoint /v1/completions --model tiny \
-    --tokenizer "$work/tiny" --dataset-name random --random-input-len 512 --random-output-len 256 --num-prompts 48 \
-    --max-concurrency 16 --request-rate inf --ignore-eos --seed "$1" --save-result --result-dir "$work" \
+    --tokenizer "$work/tiny" --dataset-name random --random-input-len 512 --random-output-len 128 --num-prompts 24 \
+    --max-concurrency 12 --request-rate inf --ignore-eos --seed "$1" --save-result --result-dir "$work" \
     --result-filename "theirs-$1.json" --percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,90,99 \
     >"$work/bench.log" 2>&1 || { tail -20 "$work/bench.log"; exit 1; }
 }
