@@ -110,18 +110,37 @@ fn one_of_several_models_must_be_named() {
     assert!(refusal(&server, &Wants::default()).contains("--model: the server has several models (a, b)"));
 }
 
+/// Counts one and a half tokens a word and 10 for its template.
+fn counts_words(asked: &Asked) -> String {
+    if !asked.line.starts_with("POST") {
+        return vllm(asked);
+    }
+    let body: serde_json::Value = serde_json::from_str(&asked.body).unwrap();
+    let words = body["messages"][0]["content"].as_str().unwrap().split(' ').count();
+    let body: String = (1..8).map(|_| token("a")).collect();
+    EVENTS_HEAD.to_owned() + &body + &ending(10 + words * 3 / 2, 8)
+}
+
+/// As a llama.cpp whose slots are small.
+#[test]
+fn a_window_shorter_than_the_question_is_calibrated_too() {
+    let server = serve(|asked| {
+        if asked.body.matches(' ').count() > 100 {
+            return json(
+                "400 Bad Request",
+                r#"{"error":{"message":"request (250 tokens) exceeds the available context size (100 tokens)"}}"#,
+            );
+        }
+        counts_words(asked)
+    });
+    let found = preflight(&target(&server.url(), Endpoint::Chat), &Wants::default()).unwrap();
+    let fit = found.words.unwrap();
+    assert!((fit.tokens_per_word - 1.5).abs() < 1e-6 && (fit.overhead - 10.0).abs() < 1e-6, "{fit:?}");
+}
+
 #[test]
 fn text_prompts_are_calibrated() {
-    // Counts one and a half tokens a word and 10 for its template.
-    let server = serve(|asked| {
-        if !asked.line.starts_with("POST") {
-            return vllm(asked);
-        }
-        let body: serde_json::Value = serde_json::from_str(&asked.body).unwrap();
-        let words = body["messages"][0]["content"].as_str().unwrap().split(' ').count();
-        let body: String = (1..8).map(|_| token("a")).collect();
-        EVENTS_HEAD.to_owned() + &body + &ending(10 + words * 3 / 2, 8)
-    });
+    let server = serve(counts_words);
     let found = preflight(&target(&server.url(), Endpoint::Chat), &Wants::default()).unwrap();
     let fit = found.words.unwrap();
     assert!((fit.tokens_per_word - 1.5).abs() < 1e-6 && (fit.overhead - 10.0).abs() < 1e-6, "{fit:?}");
