@@ -32,7 +32,7 @@ pub(crate) struct VariedArgs {
     /// Vary a flag of 'precipice run': max-num-seqs=8,12,16; several make a grid; ';' where a value has commas
     #[arg(long, value_name = "NAME=VALUES")]
     pub(crate) set: Vec<Axis>,
-    /// Settings from a file: a JSON array of objects, or TOML with a [[setting]] table for each
+    /// Settings from a file: a JSON array of objects, or TOML with a `[[setting]]` table for each
     #[arg(long, value_name = "FILE", conflicts_with_all = ["set", "preset"])]
     pub(crate) list: Option<PathBuf>,
     /// A sweep that has a name; further --set make it a grid
