@@ -214,3 +214,60 @@ fn a_full_queue_turns_requests_away_and_the_others_wait_less() {
         |run: &Run| run.requests.iter().filter_map(|row| Some(row.first_token?.since(row.sent?))).max();
     assert!(longest(&capped) < longest(&open));
 }
+
+fn poisson(rate: f64, cap: Option<u32>) -> Spec {
+    let load = precipice_workload::Load::Open {
+        rate: precipice_workload::Rate::constant(rate),
+        gaps: precipice_workload::Gaps::Poisson,
+        cap,
+    };
+    let fixed = precipice_workload::Lengths::Fixed;
+    Spec { requests: Some(60), ..Spec::synthetic(load, fixed(100), fixed(50)) }
+}
+
+/// Requests in flight right after each send.
+fn in_flight(run: &Run) -> impl Iterator<Item = usize> + '_ {
+    let sent = |row: &precipice_record::RequestRow| row.sent.unwrap();
+    run.requests.iter().map(move |row| {
+        run.requests.iter().filter(|other| sent(other) <= sent(row) && other.end > sent(row)).count()
+    })
+}
+
+#[test]
+fn an_open_loop_sends_at_the_planned_times_whatever_the_engine_does() {
+    let plan = Plan::new(poisson(40.0, None), 1, Some("test"), None).unwrap();
+    let engine = EngineConfig { max_num_seqs: 2, ..EngineConfig::default() };
+    let (run, summary) = run(&setup(engine), poisson(40.0, None));
+    assert_eq!(summary.completed, 60);
+    let from = run.requests.iter().map(|row| row.intended).min().unwrap();
+    let first = plan.requests().next().unwrap();
+    for planned in plan.requests() {
+        let (precipice_workload::Arrival::At(at), precipice_workload::Arrival::At(zero)) =
+            (planned.arrival, first.arrival)
+        else {
+            panic!("an open loop has times")
+        };
+        let row = run.requests.iter().find(|row| row.request == planned.index).unwrap();
+        assert_eq!(row.intended.since(from).0, at - zero);
+        assert_eq!(row.sent, Some(row.intended), "nobody is late in virtual time");
+    }
+    // 40 a second is far more than two at a time can serve: the engine's queue grows, not the client's.
+    assert!(in_flight(&run).max() > Some(20));
+}
+
+#[test]
+fn a_cap_holds_requests_back_and_keeps_their_intended_times() {
+    let engine = EngineConfig { max_num_seqs: 2, ..EngineConfig::default() };
+    let (free, _) = run(&setup(engine.clone()), poisson(40.0, None));
+    let (capped, summary) = run(&setup(engine), poisson(40.0, Some(3)));
+    assert_eq!(summary.completed, 60);
+    assert_eq!(in_flight(&capped).max(), Some(3));
+    assert!(capped.requests.iter().all(|row| row.sent >= Some(row.intended)));
+    assert!(capped.requests.iter().any(|row| row.sent > Some(row.intended)));
+    let intended = |run: &Run| {
+        let mut times: Vec<_> = run.requests.iter().map(|row| (row.request, row.intended)).collect();
+        times.sort_unstable();
+        times
+    };
+    assert_eq!(intended(&capped), intended(&free));
+}
