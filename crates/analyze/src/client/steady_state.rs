@@ -15,6 +15,10 @@ const BINS: usize = 30;
 /// A drift over the whole series that is smaller than this share of its mean does not matter.
 const MATTERS: f64 = 0.05;
 
+/// Longest series whose slope is taken: all its pairs are compared, and that for every resample. A longer one goes in
+/// as the means of as many neighbours.
+const LONGEST: usize = 128;
+
 /// Values from which a verdict is given.
 const ENOUGH: usize = 20;
 
@@ -27,7 +31,7 @@ pub(super) fn judge(view: &View<'_>, in_flight: &InFlight, options: &Options) ->
     let e2el: Vec<f64> = body.iter().filter_map(|&row| latency.e2el(row)).map(|ns| ns as f64 / 1e6).collect();
     let mut found = SteadyState { requests: body.len() as u64, ..SteadyState::default() };
     let sent = view.measured.iter().rev().find_map(|&row| view.run.requests[row].sent);
-    let (series, seconds, of) = if let Some(last) = sent.filter(|_| view.from_intended) {
+    let (series, seconds, of): (Vec<f64>, _, _) = if let Some(last) = sent.filter(|_| view.from_intended) {
         let span = last.since(view.window.from).0;
         let at = |bin: usize| view.window.from + Ns((span as f64 * bin as f64 / BINS as f64) as u64);
         let width = span as f64 / 1e9 / BINS as f64;
@@ -38,7 +42,10 @@ pub(super) fn judge(view: &View<'_>, in_flight: &InFlight, options: &Options) ->
         let (first, last) = (times.clone().min(), times.max());
         (e2el.clone(), first.zip(last).map_or(0.0, |(first, last)| last.since(first).secs()), "e2el_ms")
     };
-    drift(&mut found, &series, seconds, of, options);
+    let size = series.len().div_ceil(LONGEST).max(1);
+    let covered = (series.len() / size * size) as f64 / series.len().max(1) as f64;
+    let series: Vec<f64> = series.chunks_exact(size).filter_map(mean).collect();
+    drift(&mut found, &series, seconds * covered, of, options);
     if let Some(batches) = batch_means(&e2el) {
         found.e2el_mean_ms = Some(batches.mean);
         found.e2el_half_width_ms = Some(batches.half_width);
