@@ -149,9 +149,13 @@ fn an_empty_run_has_no_figures_and_no_panic() {
 
 /// Sixty requests, one every 100 ms, each as long as `stay` says in milliseconds.
 fn arrivals(kind: LoadKind, stay: impl Fn(u64) -> u64) -> Run {
+    many_arrivals(60, kind, stay)
+}
+
+fn many_arrivals(requests: u64, kind: LoadKind, stay: impl Fn(u64) -> u64) -> Run {
     let mut run = Run::default();
     run.manifest.load.kind = kind;
-    for index in 0..60 {
+    for index in 0..requests {
         request(&mut run, index as u32, index * 100, &[index * 100 + stay(index)]);
     }
     run
@@ -188,4 +192,18 @@ fn a_closed_loop_drifts_when_its_requests_take_longer_and_longer() {
         analyze(&two_requests(), &Options::default()).findings.client.steady_state.verdict.as_deref(),
         Some("too_short")
     );
+}
+
+/// All pairs of 20,000 requests are 200 million, and each resample has as many: a long run must not be slower to judge,
+/// nor judged otherwise, than a short one.
+#[test]
+fn a_long_run_has_the_slope_of_its_line() {
+    for requests in [60, 129, 20_000] {
+        let run = many_arrivals(requests, LoadKind::Closed, |index| 500 + 20 * index);
+        let state = analyze(&run, &Options::default()).findings.client.steady_state;
+        assert_eq!((state.verdict.as_deref(), state.requests), (Some("drifting"), requests));
+        // 20 ms more with every request, and the last is sent after (requests − 1) · 0.1 s.
+        let slope = 200.0 * requests as f64 / (requests - 1) as f64;
+        assert!((state.slope_per_s.unwrap() / slope - 1.0).abs() < 1e-9, "{requests}: {state:?}");
+    }
 }
