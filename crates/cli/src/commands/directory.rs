@@ -40,14 +40,14 @@ pub(crate) fn manifest(
 
 /// Opens the run directory before any load is sent, so that a bad path costs nothing.
 pub(crate) fn open(output: &OutputArgs, manifest: &Manifest) -> Result<RunWriter> {
-    let dir = output.out.clone().unwrap_or_else(default_directory);
+    let dir = output.out.clone().unwrap_or_else(|| dated("runs"));
     RunWriter::create(&dir, manifest).map_err(usage)
 }
 
-/// `runs/DATE-TIME`, with a count when two runs start in the same second.
-fn default_directory() -> PathBuf {
+/// `BASE/DATE-TIME`, with a count when two start in the same second.
+pub(crate) fn dated(base: &str) -> PathBuf {
     let name = jiff::ZonedDateTime::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let base = PathBuf::from("runs");
+    let base = PathBuf::from(base);
     let mut path = base.join(&name);
     let mut count = 2_u32;
     while path.exists() {

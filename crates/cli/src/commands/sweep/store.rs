@@ -1,5 +1,6 @@
 //! The directory of a sweep: `sweep.json` says what is tried, `results.jsonl` grows by a line a run.
 
+use crate::commands::directory::dated;
 use crate::outcome::usage;
 use crate::resolve::sweep::{Planned, Sweep};
 use anyhow::{Context as _, Result};
@@ -30,7 +31,7 @@ pub(super) struct Store {
 impl Store {
     /// Opens a new directory, or continues the same sweep in an old one.
     pub(super) fn open(out: Option<&Path>, sweep: &Sweep) -> Result<Self> {
-        let root = out.map_or_else(default_directory, Path::to_owned);
+        let root = out.map_or_else(|| dated("sweeps"), Path::to_owned);
         let named = |problem: String| usage(format!("--out {}: {problem}", root.display()));
         let head = Head { schema: SCHEMA.to_owned(), base: sweep.base.clone(), points: sweep.points.clone() };
         let path = root.join(HEAD);
@@ -120,17 +121,4 @@ fn difference(found: &Head, asked: &Head) -> String {
         first.or(asked.points.first()).map_or_else(String::new, |point| format!("other settings ({point})"))
     };
     format!("holds a sweep of {what}: continue that one with its own flags, or name another directory")
-}
-
-/// `sweeps/DATE-TIME`.
-fn default_directory() -> PathBuf {
-    let name = jiff::ZonedDateTime::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let base = PathBuf::from("sweeps");
-    let mut path = base.join(&name);
-    let mut count = 2_u32;
-    while path.exists() {
-        path = base.join(format!("{name}-{count}"));
-        count += 1;
-    }
-    path
 }
