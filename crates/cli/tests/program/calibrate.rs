@@ -1,39 +1,9 @@
 //! `precipice calibrate` as a person runs it.
-#![allow(clippy::unwrap_used)]
 
+use crate::harness::{done, project, refused};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 use tempfile::TempDir;
-
-fn precipice(args: &[&str], dir: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_precipice"))
-        .args(args)
-        .current_dir(dir)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the binary was built for this test")
-}
-
-fn done(args: &[&str], dir: &Path) -> String {
-    let output = precipice(args, dir);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn refused(args: &[&str], dir: &Path, words: &[&str]) {
-    let output = precipice(args, dir);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for word in words {
-        assert!(message.contains(word), "{args:?}: '{word}' is missing from: {message}");
-    }
-}
-
-fn project(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
-}
 
 /// One of the H200 server's runs as a run directory.
 fn import(run: &str, out: &str, dir: &Path) {

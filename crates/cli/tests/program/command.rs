@@ -1,46 +1,9 @@
-//! The program as a person runs it: exit codes, what goes to stdout, what is left on disk.
-#![allow(clippy::unwrap_used)]
+//! Runs, imports, analyses and reports.
 
+use crate::harness::{json as findings, near, precipice, project, refused};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use tempfile::TempDir;
-
-fn precipice(args: &[&str], dir: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_precipice"))
-        .args(args)
-        .current_dir(dir)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the binary was built for this test")
-}
-
-fn findings(args: &[&str], dir: &Path) -> Value {
-    let output = precipice(args, dir);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("--json prints JSON alone on stdout")
-}
-
-/// Asserts exit code 2 and a message on stderr that holds every word.
-fn refused(args: &[&str], words: &[&str]) {
-    let dir = TempDir::new().unwrap();
-    let output = precipice(args, dir.path());
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for word in words {
-        assert!(message.contains(word), "{args:?}: '{word}' is missing from: {message}");
-    }
-}
-
-fn fixture(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
-}
-
-fn near(value: &Value, expected: f64, share: f64) {
-    let value = value.as_f64().unwrap();
-    assert!((value - expected).abs() <= expected * share, "{value} is not within {share} of {expected}");
-}
 
 #[test]
 fn the_reports_second_round_comes_out_with_prefix_caching_off() {
@@ -138,7 +101,7 @@ fn run_without_a_url_simulates_and_leaves_a_report() {
 #[test]
 fn the_h200_run_is_imported_and_analysed_to_its_golden_figures() {
     let dir = TempDir::new().unwrap();
-    let server = fixture("vllm-h200-0.26.0/kv6.41-seqs128");
+    let server = project("fixtures/vllm-h200-0.26.0/kv6.41-seqs128");
     let run = server.join("overload-6144x2048-c64-a");
     let path = |dir: &Path, file: &str| dir.join(file).to_str().unwrap().to_owned();
     let output = precipice(
@@ -179,6 +142,8 @@ fn the_h200_run_is_imported_and_analysed_to_its_golden_figures() {
 
 #[test]
 fn bad_input_is_refused_with_the_flag_that_mends_it() {
+    let dir = TempDir::new().unwrap();
+    let refused = |args: &[&str], words: &[&str]| refused(args, dir.path(), words);
     refused(&["simulate", "--rate", "2", "--concurrency", "4"], &["--rate", "--concurrency", "contradict"]);
     refused(&["simulate", "--concurrency", "0"], &["--concurrency", "at least 1"]);
     refused(&["simulate", "--requests", "-3"], &["-3"]);
@@ -222,19 +187,13 @@ fn a_configuration_file_holds_any_flag_and_the_command_line_wins() {
     assert!(line("seed").contains("= 8") && line("seed").ends_with("# command line"), "{text}");
     assert!(line("block-size").ends_with("# default"), "{text}");
     std::fs::write(dir.path().join("bad.toml"), "concurency = 3\n").unwrap();
-    refused_in(&["simulate", "--config", "bad.toml"], dir.path(), "concurency");
-}
-
-fn refused_in(args: &[&str], dir: &Path, word: &str) {
-    let output = precipice(args, dir);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains(word));
+    refused(&["simulate", "--config", "bad.toml"], dir.path(), &["concurency"]);
 }
 
 #[test]
 fn verify_says_identical_and_exits_3_on_a_difference() {
     let dir = TempDir::new().unwrap();
-    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/data");
+    let traces = project("crates/engine/tests/data");
     let trace = find(&traces, "000-decode-pressure-sync.jsonl.gz");
     let output = precipice(&["engine", "verify", trace.to_str().unwrap()], dir.path());
     assert_eq!(output.status.code(), Some(0));
@@ -248,7 +207,7 @@ fn verify_says_identical_and_exits_3_on_a_difference() {
     let output = precipice(&["engine", "verify", "changed.jsonl"], dir.path());
     assert_eq!(output.status.code(), Some(3));
     std::fs::write(dir.path().join("cut.jsonl"), "{\"case\":\"x\"}\n").unwrap();
-    refused_in(&["engine", "verify", "cut.jsonl"], dir.path(), "line 1");
+    refused(&["engine", "verify", "cut.jsonl"], dir.path(), &["line 1"]);
 }
 
 fn find(dir: &Path, name: &str) -> PathBuf {

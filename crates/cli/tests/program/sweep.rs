@@ -1,38 +1,24 @@
 //! `precipice sweep` as a person runs it.
-#![allow(clippy::unwrap_used)]
 
+use crate::harness;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use tempfile::TempDir;
 
 /// A load that is simulated in a few milliseconds.
 const SMALL: [&str; 8] = ["-c", "4", "-n", "8", "--input-tokens", "uniform:50-150", "--output-tokens", "20"];
 
 fn precipice(args: &[&str], dir: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_precipice"))
-        .arg("sweep")
-        .args(args)
-        .current_dir(dir)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the binary was built for this test")
+    harness::precipice(&[&["sweep"], args].concat(), dir)
 }
 
 fn swept(args: &[&str], dir: &Path) -> Value {
-    let output = precipice(&[args, &["--json"]].concat(), dir);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("--json prints JSON alone on stdout")
+    harness::json(&[&["sweep"], args, &["--json"]].concat(), dir)
 }
 
 fn refused(args: &[&str], dir: &Path, words: &[&str]) {
-    let output = precipice(args, dir);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for word in words {
-        assert!(message.contains(word), "{args:?}: '{word}' is missing from: {message}");
-    }
+    harness::refused(&[&["sweep"], args].concat(), dir, words);
 }
 
 fn figure(row: &Value, name: &str) -> f64 {

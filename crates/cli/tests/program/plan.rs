@@ -1,40 +1,16 @@
 //! `precipice plan` as a person runs it.
-#![allow(clippy::unwrap_used)]
 
+use crate::harness::{json, near, precipice, project};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
 use tempfile::TempDir;
 
-fn precipice(args: &[&str], dir: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_precipice"))
-        .args(args)
-        .current_dir(dir)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the binary was built for this test")
-}
-
 fn plan(args: &[&str], dir: &Path) -> Value {
-    let output = precipice(&[&["plan", "--json", "--seeds", "1"], args].concat(), dir);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("--json prints JSON alone on stdout")
+    json(&[&["plan", "--json", "--seeds", "1"], args].concat(), dir)
 }
 
-/// Asserts exit code 2 and a message on stderr that holds every word.
 fn refused(args: &[&str], dir: &Path, words: &[&str]) {
-    let output = precipice(&[&["plan"], args].concat(), dir);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for word in words {
-        assert!(message.contains(word), "{args:?}: '{word}' is missing from: {message}");
-    }
-}
-
-fn near(value: &Value, expected: f64, share: f64) {
-    let value = value.as_f64().unwrap();
-    assert!((value - expected).abs() <= expected * share, "{value} is not within {share} of {expected}");
+    crate::harness::refused(&[&["plan"], args].concat(), dir, words);
 }
 
 #[test]
@@ -134,8 +110,7 @@ fn bad_input_is_refused_with_the_remedy() {
 #[test]
 fn a_servers_log_says_what_the_pool_is() {
     let dir = TempDir::new().unwrap();
-    let log = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/vllm-h200-0.26.0/kv6.41-seqs128/server.log.gz");
+    let log = project("fixtures/vllm-h200-0.26.0/kv6.41-seqs128/server.log.gz");
     let args = ["--server-log", log.to_str().unwrap(), "--gpu", "H200", "-c", "16", "-n", "32"];
     let plan = plan(&[&args[..], &["--input-tokens", "512", "--output-tokens", "64"]].concat(), dir.path());
     assert_eq!(plan["kv"]["pool_tokens"]["value"], 120_064.0);

@@ -1,19 +1,12 @@
 //! What is left of a run that did not end by itself.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
 
+use crate::harness::{command, json};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-fn precipice(args: &[&str], dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_precipice"));
-    command.args(args).current_dir(dir).env("NO_COLOR", "1");
-    command
-}
 
 /// A simulated server, which ends with the test.
 struct Server {
@@ -24,7 +17,7 @@ struct Server {
 
 impl Server {
     fn start(dir: &Path) -> Self {
-        let mut process = precipice(&["serve", "--port", "0", "--exit-after", "120s"], dir)
+        let mut process = command(&["serve", "--port", "0", "--exit-after", "120s"], dir)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -65,7 +58,7 @@ fn underway(server: &Server, dir: &Path) -> Child {
         "-o",
         "run",
     ];
-    let child = precipice(&args, dir).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let child = command(&args, dir).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     let on_disk = || std::fs::metadata(dir.join("run/chunks.arrows")).map_or(0, |file| file.len());
     while on_disk() < 20_000 {
@@ -81,9 +74,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 fn analyzed(dir: &Path) -> Value {
-    let output = precipice(&["analyze", "run", "--json"], dir).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    json(&["analyze", "run", "--json"], dir)
 }
 
 fn requests(findings: &Value, what: &str) -> u64 {

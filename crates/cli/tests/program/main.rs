@@ -1,0 +1,10 @@
+//! The program as a person runs it: exit codes, what goes to stdout, what is left on disk.
+#![allow(clippy::unwrap_used)]
+
+mod calibrate;
+mod command;
+mod harness;
+#[cfg(unix)]
+mod interrupted;
+mod plan;
+mod sweep;
