@@ -9,6 +9,7 @@ mod capacity;
 mod client;
 mod comparison;
 mod distribution;
+mod recompute;
 mod server;
 
 pub use capacity::{CapacityFindings, ResidentEstimate};
@@ -18,10 +19,10 @@ pub use client::{
 };
 pub use comparison::{Comparison, ComparisonRow};
 pub use distribution::{Distribution, Interval, Intervals};
+pub use recompute::{DecodeTime, Recompute, RecomputedBySource, ReplayFindings, TokenLedger, WallClockShare};
 pub use server::{
-    Area, ControlLoop, CounterCheck, DecodeTime, GaugeSummary, KvUsage, LittlesLaw, LoopReading,
-    PreemptionEvent, Preemptions, Recompute, RecomputedBySource, ReplayFindings, Scrapes, Segment,
-    SegmentKind, ServerFindings, TokenLedger, TtftParts, WallClockShare,
+    Area, ControlLoop, CounterCheck, GaugeSummary, KvUsage, LittlesLaw, LoopReading, PreemptionEvent,
+    Preemptions, Scrapes, Segment, SegmentKind, ServerFindings, TtftParts,
 };
 
 use precipice_record::{RunState, Source, Warning};

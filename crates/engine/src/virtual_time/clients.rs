@@ -1,10 +1,10 @@
 //! Who sends when, gives up, tries again.
 
+use super::attempt::{Attempt, Failed};
 use super::setup::Client;
-use crate::kv::{Content, unique_stream};
 use crate::scheduler::{NewRequest, Output, Refusal, RequestId};
-use precipice_record::{ChunkRow, FailureKind, Ns, Phase, RequestRow, Sink};
-use precipice_workload::{Arrival, Load, Plan, PlannedRequest, Prompt, Requests, TokenRun};
+use precipice_record::{ChunkRow, FailureKind, Ns, Phase, Sink};
+use precipice_workload::{Arrival, Load, Plan, PlannedRequest, Requests};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -31,29 +31,6 @@ enum Event {
     GiveUp { key: u64, serial: u64, first_token: bool },
     /// An abort reaches the engine.
     Abort { id: RequestId, planned: Option<u32>, tokens: u32 },
-}
-
-/// An attempt that has not ended.
-struct Attempt {
-    planned: PlannedRequest,
-    number: u16,
-    serial: u64,
-    phase: Phase,
-    intended: Ns,
-    sent: Ns,
-    prompt_tokens: u32,
-    id: Option<RequestId>,
-    first_token: Option<Ns>,
-    last_token: Option<Ns>,
-    tokens: u32,
-}
-
-impl Attempt {
-    /// Index in the plan. Warm-up requests have a count of their own: in rows that hold nothing but the index they
-    /// would be taken for measured ones, so they are not written there.
-    fn planned(&self) -> Option<u32> {
-        (self.phase != Phase::Warmup).then_some(self.planned.index)
-    }
 }
 
 /// Counts at the end of a run.
@@ -202,7 +179,7 @@ impl<'a> Clients<'a> {
             Event::Reach { key, serial } => {
                 if let Some(attempt) = self.attempt(key, serial) {
                     let planned = attempt.planned();
-                    inputs.push(Input::Add { request: new_request(key, attempt), planned, arrival: time });
+                    inputs.push(Input::Add { request: attempt.to_engine(key), planned, arrival: time });
                 }
             }
             Event::GiveUp { key, serial, first_token } => {
@@ -373,13 +350,7 @@ impl<'a> Clients<'a> {
     }
 
     /// Writes the row of an attempt that ended, and forgets it.
-    fn end(
-        &mut self,
-        key: u64,
-        time: Ns,
-        failure: Option<(FailureKind, Option<u16>, Option<String>)>,
-        sink: &mut dyn Sink,
-    ) -> Option<Attempt> {
+    fn end(&mut self, key: u64, time: Ns, failure: Option<Failed>, sink: &mut dyn Sink) -> Option<Attempt> {
         let attempt = self.attempts[key as usize].take()?;
         self.vacant.push(key);
         let sent_all = self.next.is_none() && self.held.is_empty();
@@ -391,32 +362,8 @@ impl<'a> Clients<'a> {
             self.counts.window = self.counts.window.map(|(first, last)| (first, last.max(time)));
             *if failure.is_none() { &mut self.counts.completed } else { &mut self.counts.failed } += 1;
         }
-        let done = failure.is_none();
-        let (failure, status, message) = match failure {
-            Some((kind, status, message)) => (Some(kind), status, message),
-            None => (None, Some(200), None),
-        };
-        sink.request(RequestRow {
-            request: attempt.planned.index,
-            attempt: attempt.number,
-            phase,
-            intended: attempt.intended,
-            sent: Some(attempt.sent),
-            first_event: attempt.first_token,
-            first_token: attempt.first_token,
-            last_token: attempt.last_token,
-            end: time,
-            prompt_tokens: Some(attempt.prompt_tokens),
-            prompt_tokens_usage: done.then_some(attempt.prompt_tokens),
-            output_tokens_asked: Some(attempt.planned.output_tokens),
-            output_tokens: Some(attempt.tokens),
-            output_tokens_usage: done.then_some(attempt.tokens),
-            status,
-            failure,
-            message,
-            finish_reason: self.finish_reason.take().filter(|_| done).map(str::to_owned),
-            ..RequestRow::default()
-        });
+        let reason = self.finish_reason.take();
+        sink.request(attempt.row(time, phase, failure, reason));
         Some(attempt)
     }
 
@@ -430,33 +377,5 @@ impl<'a> Clients<'a> {
 
     pub(super) fn counts(&self) -> Counts {
         self.counts
-    }
-}
-
-/// Kind of the streams that outputs come from.
-const OUTPUT: u64 = 3;
-/// Kind of the streams that stand for prompts whose tokens are not known.
-const TEXT: u64 = 4;
-
-fn new_request(key: u64, attempt: &Attempt) -> NewRequest {
-    let planned = &attempt.planned;
-    let warmup = u64::from(attempt.phase == Phase::Warmup);
-    let number = u64::from(planned.index) << 17 | u64::from(attempt.number) << 1 | warmup;
-    let output = unique_stream(OUTPUT, number);
-    let content = match &planned.prompt {
-        Prompt::Tokens(runs) => Content::from_runs(runs.clone(), output, 0),
-        Prompt::Ids(ids) => Content::from_ids(ids.to_vec(), output),
-        Prompt::Text(_) | Prompt::Chat(_) => {
-            let stream = unique_stream(TEXT, u64::from(planned.index) << 1 | warmup);
-            Content::from_runs(vec![TokenRun { stream, start: 0, len: attempt.prompt_tokens }], output, 0)
-        }
-    };
-    NewRequest {
-        key,
-        content,
-        max_tokens: planned.output_tokens,
-        eos_at: None,
-        priority: planned.priority,
-        arrival: attempt.serial,
     }
 }

@@ -12,10 +12,12 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`setup`] | [`Setup`], [`Client`], [`Summary`], what can go wrong |
+//! | `attempt` | one attempt: what the engine gets of it, and its row |
 //! | `clients` | who sends when, gives up, tries again |
 //! | `server` | the engine with its device and its metrics |
 //! | `scraper` | samples of the metrics |
 
+mod attempt;
 mod clients;
 mod scraper;
 mod server;
