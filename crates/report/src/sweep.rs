@@ -146,9 +146,10 @@ fn picture(swept: &Swept, name: &str, place: usize, lang: Lang) -> Option<Figure
 #[cfg(test)]
 mod tests {
     use super::*;
+    use precipice_analyze::findings::Distribution;
     use precipice_decide::How;
     use precipice_decide::sweep::{Axis, Outcome, grid};
-    use precipice_decide::trial::{Figures, Quantiles};
+    use precipice_decide::trial::Figures;
 
     #[test]
     fn the_table_has_a_row_a_setting_and_dashes_for_what_is_unknown() {
@@ -159,7 +160,7 @@ mod tests {
             seed: 0,
             figures: Figures {
                 output_throughput: Some(throughput),
-                ttft_ms: Quantiles { p50: Some(1500.0), ..Quantiles::default() },
+                ttft_ms: Distribution { p50: Some(1500.0), ..Distribution::default() },
                 ..Figures::default()
             },
         };

@@ -7,13 +7,10 @@
 
 use super::error::CalibrateError;
 use super::fit::{FEW, Fit, extremes, fit};
-use super::host::HostTimes;
-use super::profile::{Context, profile};
-use super::residuals::residuals;
-use super::runs::{Calibration, Options, errors};
+use super::runs::{Calibration, Options, without_log};
 use super::sweeps::{Limits, Stage, Sweep};
 use super::windows::{Window, position, window_of};
-use precipice_engine::cost::{BASIS, BasisValues, FittedOn, GraphSizes, StepBasis};
+use precipice_engine::cost::{BASIS, BasisValues, GraphSizes, StepBasis};
 use precipice_engine::kv::unique_stream;
 use precipice_engine::{Content, EngineConfig, EngineLoop, Entry, NewRequest, Scheduled, StepShape};
 use precipice_record::{Ns, RequestRow, Run};
@@ -62,33 +59,9 @@ pub fn from_client(
     }
     lone_prompts(&prompts, &mut seen);
     let (fitted, kept) = trimmed(origin, &seen)?;
-    if !options.partial && !fitted.unidentified.is_empty() {
-        return Err(CalibrateError::Unidentified(fitted.unidentified));
-    }
-    let profile = profile(
-        &fitted,
-        options,
-        Context {
-            steps: &mut seen.steps.iter(),
-            fitted_on: FittedOn {
-                runs: vec![origin.to_owned()],
-                steps: kept.iter().map(|window| window.steps).sum(),
-                ..FittedOn::default()
-            },
-            limits: Some(limits.graphs()),
-            host: HostTimes::default(),
-            residuals: residuals(&fitted, &kept),
-        },
-    );
-    Ok(Calibration {
-        profile,
-        errors: errors(&fitted),
-        fixed_ttft_s: fixed(&prompts, &fitted),
-        unidentified: fitted.unidentified,
-        left_out: Vec::new(),
-        followed: Vec::new(),
-        host: HostTimes::default(),
-    })
+    let count = kept.iter().map(|window| window.steps).sum();
+    let found = without_log(origin, &fitted, (&kept, &seen.steps, count), limits, options)?;
+    Ok(Calibration { fixed_ttft_s: fixed(&prompts, &fitted), ..found })
 }
 
 /// Rounds of leaving out what does not fit.

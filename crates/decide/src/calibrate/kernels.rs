@@ -8,13 +8,10 @@
 
 use super::error::CalibrateError;
 use super::fit::{extremes, fit};
-use super::host::HostTimes;
-use super::profile::{Context, profile};
-use super::residuals::residuals;
-use super::runs::{Calibration, Options, errors};
+use super::runs::{Calibration, Options, without_log};
 use super::sweeps::Limits;
 use super::windows::{Window, window_of};
-use precipice_engine::cost::{BASIS_NAMES, BasisValues, FittedOn, GraphSizes, StepBasis};
+use precipice_engine::cost::{BASIS_NAMES, BasisValues, GraphSizes, StepBasis};
 use precipice_engine::{Entry, Scheduled, StepShape};
 use std::collections::BTreeMap;
 
@@ -90,33 +87,7 @@ pub fn from_kernels(
         steps.push(values);
     }
     let fitted = fit(origin, &windows, &BASIS_NAMES, &extremes(steps.iter()))?;
-    if !options.partial && !fitted.unidentified.is_empty() {
-        return Err(CalibrateError::Unidentified(fitted.unidentified));
-    }
-    let profile = profile(
-        &fitted,
-        options,
-        Context {
-            steps: &mut steps.iter(),
-            fitted_on: FittedOn {
-                runs: vec![origin.to_owned()],
-                steps: steps.len() as u64,
-                ..FittedOn::default()
-            },
-            limits: Some(limits.graphs()),
-            host: HostTimes::default(),
-            residuals: residuals(&fitted, &windows),
-        },
-    );
-    Ok(Calibration {
-        profile,
-        errors: errors(&fitted),
-        unidentified: fitted.unidentified,
-        left_out: Vec::new(),
-        followed: Vec::new(),
-        host: HostTimes::default(),
-        fixed_ttft_s: None,
-    })
+    without_log(origin, &fitted, (&windows, &steps, steps.len() as u64), limits, options)
 }
 
 /// The requests of a row: a chunk, and decodes that all see the same context.

@@ -6,10 +6,13 @@ use super::host::{HostTimes, host_times};
 use super::profile::{Context, profile};
 use super::replay::{Followed, KnownStep, follow};
 use super::residuals::residuals;
+use super::sweeps::Limits;
 use super::windows::{Window, windows};
 use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu};
-use precipice_engine::cost::{BASIS_NAMES, FittedOn, GraphLimits, GraphSizes, Profile, Residual, StepBasis};
+use precipice_engine::cost::{
+    BASIS_NAMES, BasisValues, FittedOn, GraphLimits, GraphSizes, Profile, Residual, StepBasis,
+};
 use precipice_record::{Run, ServerFacts, Source};
 use std::collections::BTreeMap;
 
@@ -117,6 +120,39 @@ pub fn from_runs(runs: &[(String, &Run)], options: &Options) -> Result<Calibrati
         unidentified: fitted.unidentified,
         followed: parts.iter().map(|part| (part.name.clone(), part.steps.len(), part.of)).collect(),
         host,
+        fixed_ttft_s: None,
+    })
+}
+
+/// What a fit becomes that no server's log stands behind: of the host's part nothing is known apart. `count` steps lie
+/// behind the windows.
+///
+/// # Errors
+/// When constants are not identified, unless that is accepted.
+pub(super) fn without_log(
+    origin: &str,
+    fitted: &Fit,
+    (windows, steps, count): (&[Window], &[BasisValues], u64),
+    limits: &Limits,
+    options: &Options,
+) -> Result<Calibration, CalibrateError> {
+    if !options.partial && !fitted.unidentified.is_empty() {
+        return Err(CalibrateError::Unidentified(fitted.unidentified.clone()));
+    }
+    let context = Context {
+        steps: &mut steps.iter(),
+        fitted_on: FittedOn { runs: vec![origin.to_owned()], steps: count, ..FittedOn::default() },
+        limits: Some(limits.graphs()),
+        host: HostTimes::default(),
+        residuals: residuals(fitted, windows),
+    };
+    Ok(Calibration {
+        profile: profile(fitted, options, context),
+        errors: errors(fitted),
+        unidentified: fitted.unidentified.clone(),
+        left_out: Vec::new(),
+        followed: Vec::new(),
+        host: HostTimes::default(),
         fixed_ttft_s: None,
     })
 }

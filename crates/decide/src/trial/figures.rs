@@ -4,44 +4,6 @@ use precipice_analyze::Findings;
 use precipice_analyze::findings::Distribution;
 use serde::{Deserialize, Serialize};
 
-/// A latency in milliseconds: linear interpolation between order statistics, as in the findings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Quantiles {
-    /// Samples.
-    pub n: u64,
-    /// Arithmetic mean.
-    pub mean: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 90th percentile.
-    pub p90: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// 99.9th percentile.
-    #[serde(rename = "p99.9")]
-    pub p999: Option<f64>,
-    /// 99.99th percentile.
-    #[serde(rename = "p99.99")]
-    pub p9999: Option<f64>,
-    /// Largest.
-    pub max: Option<f64>,
-}
-
-impl From<&Distribution> for Quantiles {
-    fn from(of: &Distribution) -> Self {
-        Self {
-            n: of.n,
-            mean: of.mean,
-            p50: of.p50,
-            p90: of.p90,
-            p99: of.p99,
-            p999: of.p999,
-            p9999: of.p9999,
-            max: of.max,
-        }
-    }
-}
-
 /// Share of the time, 0..1, in which requests waited, by what held them back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
@@ -94,13 +56,13 @@ pub struct Figures {
     /// Prompt and output tokens of completed requests a second.
     pub total_throughput: Option<f64>,
     /// Time to first token.
-    pub ttft_ms: Quantiles,
+    pub ttft_ms: Distribution,
     /// Gaps between tokens.
-    pub itl_ms: Quantiles,
+    pub itl_ms: Distribution,
     /// Time for each token after the first.
-    pub tpot_ms: Quantiles,
+    pub tpot_ms: Distribution,
     /// From send to the last token.
-    pub e2el_ms: Quantiles,
+    pub e2el_ms: Distribution,
     /// Running requests, mean.
     pub running_mean: Option<f64>,
     /// Running requests, most.
@@ -141,10 +103,10 @@ impl Figures {
             request_throughput: client.request_throughput,
             output_throughput: client.output_throughput,
             total_throughput: client.total_throughput,
-            ttft_ms: (&client.ttft_ms).into(),
-            itl_ms: (&client.itl_ms).into(),
-            tpot_ms: (&client.tpot_ms).into(),
-            e2el_ms: (&client.e2el_ms).into(),
+            ttft_ms: client.ttft_ms,
+            itl_ms: client.itl_ms,
+            tpot_ms: client.tpot_ms,
+            e2el_ms: client.e2el_ms,
             running_mean: server.running.mean,
             running_peak: server.running.peak,
             waiting_mean: server.waiting.mean,

@@ -8,7 +8,7 @@
 mod figures;
 mod tally;
 
-pub use figures::{Blocked, Counters, Figures, Named, Quantiles};
+pub use figures::{Blocked, Counters, Figures, Named};
 pub use tally::{Mark, Tally};
 
 use crate::machine::Machine;

@@ -1,6 +1,7 @@
 //! The rows of a run, kept as sums.
 
-use super::figures::{Blocked, Counters, Figures, Quantiles};
+use super::figures::{Blocked, Counters, Figures};
+use precipice_analyze::findings::Distribution;
 use precipice_analyze::stats::order::{Place, settle};
 use precipice_engine::EngineConfig;
 use precipice_record::{
@@ -153,10 +154,10 @@ impl Tally {
             request_throughput: rate(completed),
             output_throughput: rate(whole_tokens),
             total_throughput: rate(prompts + outputs),
-            ttft_ms: quantiles(good().filter_map(|e| Some(e.first_token?.since(e.sent).0)).collect()),
-            itl_ms: quantiles(self.gaps[from.gaps..to.gaps].to_vec()),
-            tpot_ms: quantiles(good().filter_map(Ended::tpot_ns).collect()),
-            e2el_ms: quantiles(good().filter_map(|e| Some(e.last_token?.since(e.sent).0)).collect()),
+            ttft_ms: distribution(good().filter_map(|e| Some(e.first_token?.since(e.sent).0)).collect()),
+            itl_ms: distribution(self.gaps[from.gaps..to.gaps].to_vec()),
+            tpot_ms: distribution(good().filter_map(Ended::tpot_ns).collect()),
+            e2el_ms: distribution(good().filter_map(|e| Some(e.last_token?.since(e.sent).0)).collect()),
             running_mean: mean(to.running - from.running),
             running_peak: gauges.iter().map(|gauge| f64::from(gauge.0)).reduce(f64::max),
             waiting_mean: mean(to.waiting - from.waiting),
@@ -291,22 +292,22 @@ impl Sink for Tally {
 }
 
 /// Nanoseconds to a distribution in milliseconds.
-fn quantiles(mut values: Vec<u64>) -> Quantiles {
+fn distribution(mut values: Vec<u64>) -> Distribution {
     const ASKED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
     let n = values.len();
     if n == 0 {
-        return Quantiles::default();
+        return Distribution::default();
     }
     let mean = values.iter().map(|value| *value as f64).sum::<f64>() / n as f64;
     let places = ASKED.map(|q| Place::of(n, q));
     let mut ranks: Vec<usize> = places.iter().flatten().flat_map(|place| [place.low, place.high()]).collect();
-    ranks.push(n - 1);
+    ranks.extend([0, n - 1]);
     settle(&mut values, &mut ranks);
     let ms = |ns: f64| ns / 1e6;
     let at = |place: Option<Place>| {
         place.map(|place| ms(place.between(values[place.low] as f64, values[place.high()] as f64)))
     };
-    Quantiles {
+    Distribution {
         n: n as u64,
         mean: Some(ms(mean)),
         p50: at(places[0]),
@@ -315,18 +316,20 @@ fn quantiles(mut values: Vec<u64>) -> Quantiles {
         p999: at(places[3]),
         p9999: at(places[4]),
         max: Some(ms(values[n - 1] as f64)),
+        min: Some(ms(values[0] as f64)),
+        ci95: None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quantiles;
+    use super::distribution;
 
     #[test]
-    fn quantiles_are_numpys_in_milliseconds() {
-        let of = quantiles([3, 1, 4, 1, 5, 9, 2, 6].map(|ms| ms * 1_000_000).to_vec());
+    fn distribution_are_numpys_in_milliseconds() {
+        let of = distribution([3, 1, 4, 1, 5, 9, 2, 6].map(|ms| ms * 1_000_000).to_vec());
         assert_eq!((of.n, of.p50, of.max), (8, Some(3.5), Some(9.0)));
         assert!((of.p90.unwrap() - 6.9).abs() < 1e-9);
-        assert_eq!(quantiles(Vec::new()).p50, None);
+        assert_eq!(distribution(Vec::new()).p50, None);
     }
 }
