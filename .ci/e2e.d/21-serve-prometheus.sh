@@ -2,7 +2,10 @@
 # Prometheus itself scrapes `precipice serve`, and what it stored is queried back.
 set -euo pipefail
 : "${PRECIPICE:?path of the binary}"
-command -v prometheus >/dev/null || { echo "SKIP 21-serve-prometheus: no prometheus (Debian package of that name)"; exit 77; }
+"$(dirname "$0")/../real/need.sh" prometheus prometheus || {
+  echo "SKIP 21-serve-prometheus: prometheus cannot be installed (is the registry reachable?)"
+  exit 77
+}
 work=$(mktemp -d)
 server= scraper=
 trap 'for p in $scraper $server; do kill "$p" 2>/dev/null || true; done; wait 2>/dev/null; rm -rf "$work"' EXIT

@@ -5,15 +5,10 @@ set -euo pipefail
 : "${PRECIPICE:?path of the binary}"
 cd "$(dirname "$0")/../.."
 limit_bytes=6000000
-find_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome || true; }
-browser=$(find_browser)
+browser=$(command -v chromium-browser || command -v google-chrome || true)
 if [ -z "$browser" ]; then
-  (apt-get update -q && apt-get install -qy chromium) >/dev/null 2>&1 || true
-  browser=$(find_browser)
-fi
-if [ -z "$browser" ]; then
-  echo "SKIP 30-page-offline: there is no chromium and none can be installed"
-  exit 77
+  .ci/real/need.sh chromium chromium || { echo "SKIP 30-page-offline: chromium cannot be installed (is the registry reachable?)"; exit 77; }
+  browser=chromium
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -7,9 +7,7 @@ final=${1:?directory of the build}
 # The marker is written last, so a build that was cut short is not taken for a whole one.
 [ -e "$final/complete" ] && exit 0
 
-if ! command -v g++ >/dev/null; then
-  (apt-get update -q && apt-get install -qy g++) >/dev/null 2>&1 || { echo "there is no g++ and none can be installed"; exit 77; }
-fi
+"$(dirname "$0")/need.sh" g++ g++ || { echo "there is no g++ and none can be installed"; exit 77; }
 rm -rf "$final"
 mkdir -p "$final/source"
 python3 -m venv "$final/venv"
