@@ -55,6 +55,8 @@ fn h200_overload_waits_for_kv_and_preempts() {
     // The report's own advice, from the same pool: 14 at a time.
     assert_eq!(figure(thrash, "safe_requests"), 14.0);
     assert!(thrash.remedy.contains("--max-num-seqs 14 (now 128)"), "{}", thrash.remedy);
+    // What the report did not know: 14 is no captured size, and batches of 9 to 14 would run outside whole graphs.
+    assert_eq!((figure(thrash, "full_graph_requests"), figure(thrash, "graph_limit")), (8.0, 16.0));
 }
 
 #[test]

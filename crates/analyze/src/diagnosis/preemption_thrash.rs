@@ -3,6 +3,7 @@
 use super::evidence::Evidence;
 use super::{Case, Found, Rule};
 use crate::findings::Severity;
+use precipice_engine::cost::GraphSizes;
 
 /// Preemptions a completed request from which on they are a habit and not an accident: one request in twenty. Real
 /// servers at the edge of their pool preempt some 7 % of their requests (theory: sawtooth detection).
@@ -36,6 +37,9 @@ pub(super) const RULE: Rule = Rule {
             "Admit what fits: {flag} {safe_requests} leaves nothing to preempt.",
             "Admit fewer at a time ({flag}), so that they fit with their whole contexts.",
         ],
+        &[
+            "vLLM captures whole CUDA graphs up to the limit, in sizes of which {safe_requests} is none: batches above              {full_graph_requests} would decode outside of them, slower. `precipice plan` weighs that against {graph_limit}.",
+        ],
         &["Up to {likely_free_requests} stay free of preemption with 95 % confidence."],
         &[
             "Or a pool of {pool_for_peak_tokens} tokens, which holds the {running_peak} that were let in with their whole \
@@ -57,6 +61,13 @@ fn find(case: &Case<'_>) -> Option<Found> {
     let grave = of_clock.is_some_and(|share| share >= OF_WALL_CLOCK) || count / completed >= EVERY_REQUEST;
     let safe = capacity.resident.safe_batch.filter(|&n| n > 0).map(|n| n as f64);
     let running = server.running.mean;
+    // A limit off the grid of captured sizes can cost more than preemption does (docs/cost-model.md).
+    let off_grid = safe.filter(|_| case.facts().engine.as_deref() == Some("vllm")).and_then(|safe| {
+        let grid = GraphSizes::new(512, u32::MAX);
+        let below = grid.full().iter().rev().find(|&&size| f64::from(size) <= safe)?;
+        let above = grid.full().iter().find(|&&size| f64::from(size) >= safe)?;
+        (below != above).then_some((f64::from(*below), f64::from(*above)))
+    });
     let peak = server.running.peak;
     let whole = capacity.tokens_per_request;
     let released = server.preemptions.released_tokens_mean.filter(|&tokens| tokens > 0.0);
@@ -78,6 +89,8 @@ fn find(case: &Case<'_>) -> Option<Found> {
                 .map(|n| n as f64)
                 .filter(|&n| safe.is_some_and(|safe| n > safe)),
         )
+        .with("full_graph_requests", off_grid.map(|(below, _)| below))
+        .with("graph_limit", off_grid.map(|(_, above)| above))
         .with("running_mean", running)
         .with("running_peak", peak)
         .with(

@@ -89,7 +89,7 @@ fn verdict(plan: &Planned, lang: Lang) -> Line {
         lang,
         &[
             ("asked", asked(plan, lang)),
-            ("ran", value(plan.asked.running, figure)),
+            ("ran", value(plan.asked.running, |running| decimal(running, 0))),
             ("cliff", known(begins(onset), of)),
             ("searched", of(onset.searched_to)),
         ],

@@ -97,6 +97,9 @@ const CHINESE: [Words; 12] = [
                 "按装得下的放行:{flag} {safe_requests} 就没有什么可抢占的了。",
                 "一次少放几条({flag}),让它们连同全部上下文都装得下。",
             ],
+            &[
+                "vLLM 只按固定的几档批大小、到序列上限为止捕获整张 CUDA graph,{safe_requests} 不在档上:超过 {full_graph_requests} 条的批不走整图,decode 更慢。和 {graph_limit} 哪个划算,`precipice plan` 会算。",
+            ],
             &["有 95 % 把握不抢占的上限是 {likely_free_requests} 条。"],
             &["或者把池子加到 {pool_for_peak_tokens} token,放进来的 {running_peak} 条就都装得下。"],
         ],
@@ -223,6 +226,8 @@ const EVIDENCE: &[(&str, &str, &str)] = &[
     ("for_kv_share", "waiting with KV full", "KV 满时的等待"),
     ("for_place_share", "waiting at the limit", "到上限时的等待"),
     ("for_prefill_share", "waiting with both free", "两者都有空时的等待"),
+    ("full_graph_requests", "largest whole CUDA graph below", "往下一档整图"),
+    ("graph_limit", "captured size above", "往上一档捕获大小"),
     ("held_ms", "held a request", "每条停留"),
     ("held_up_ms", "gap with others' prompts", "别人 prefill 时的间隔"),
     ("held_up_share", "time taken by others", "被别人占去的时间"),
