@@ -61,6 +61,16 @@
     showTips: false,
   });
 
+  // plotly.js is text until a figure needs it: the browser would run it before the page answers.
+  function library() {
+    if (!window.Plotly) {
+      const script = document.createElement("script");
+      script.textContent = document.getElementById("plotly").textContent;
+      document.head.append(script);
+    }
+    return window.Plotly;
+  }
+
   function draw(place) {
     const figure = figures[place.dataset.figure];
     if (!figure) return;
@@ -68,37 +78,57 @@
     if (figure.height_narrow && narrow()) place.style.height = figure.height_narrow + "px";
     const drawn = place.dataset.drawn;
     place.dataset.drawn = "yes";
-    Plotly.react(place, resolved(figure.data, lang), layoutOf(figure, lang), config());
+    const layout = layoutOf(figure, lang);
+    if (figure.time) Object.assign(layout.xaxis, zoom[figure.time]);
+    library().react(place, resolved(figure.data, lang), layout, config());
     if (figure.time && !drawn) place.on("plotly_relayout", (change) => share(place, change));
   }
 
-  // Figures that show time share their axis: zooming one zooms all.
+  // Figures that show time share their axis: zooming one zooms all, also those drawn later or again.
+  const zoom = {};
   let sharing = false;
   function share(source, change) {
-    const keys = Object.keys(change);
-    if (sharing || !keys.some((key) => key.startsWith("xaxis."))) return;
-    const update = "xaxis.range[0]" in change
-      ? { "xaxis.range": [change["xaxis.range[0]"], change["xaxis.range[1]"]] }
-      : change["xaxis.range"] ? { "xaxis.range": change["xaxis.range"] } : change["xaxis.autorange"] ? { "xaxis.autorange": true } : null;
-    if (!update) return;
+    if (sharing) return;
+    const range = "xaxis.range[0]" in change ? [change["xaxis.range[0]"], change["xaxis.range[1]"]] : change["xaxis.range"];
+    if (!range && !change["xaxis.autorange"]) return;
+    const group = figures[source.dataset.figure].time;
+    zoom[group] = range ? { range, autorange: false } : { autorange: true };
+    const update = range ? { "xaxis.range": range } : { "xaxis.autorange": true };
     sharing = true;
-    const others = places().filter((place) => place !== source && place.dataset.drawn && figures[place.dataset.figure].time === figures[source.dataset.figure].time);
+    const others = places().filter((place) => place !== source && place.dataset.drawn && figures[place.dataset.figure].time === group);
     Promise.all(others.map((place) => Plotly.relayout(place, { ...update }))).finally(() => { sharing = false; });
   }
 
   const places = () => [...document.querySelectorAll("main:not([hidden]) .plot")];
   const redraw = () => places().forEach((place) => place.dataset.drawn && draw(place));
 
+  // A figure is drawn when it comes near the screen, by whatever way; the others one by one while nothing else happens.
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting && !entry.target.dataset.drawn) draw(entry.target);
   }, { rootMargin: "800px" });
   document.querySelectorAll(".plot").forEach((place) => seen.observe(place));
+  const idle = (job) => (window.requestIdleCallback ? requestIdleCallback(job) : setTimeout(job, 100));
+  let resting = true;
+  function drawRest() {
+    const next = places().find((place) => !place.dataset.drawn && place.checkVisibility());
+    resting = !next;
+    if (!next) return;
+    if (window.Plotly) draw(next); else library();
+    idle(drawRest);
+  }
+  function drawRestWhenIdle() {
+    if (!resting) return;
+    resting = false;
+    idle(drawRest);
+  }
+  window.addEventListener("load", drawRestWhenIdle);
 
   function speak(lang) {
     root.lang = lang;
     document.querySelectorAll("main").forEach((main) => { main.hidden = main.lang !== lang; });
     document.querySelectorAll("button[data-lang]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.lang === lang)));
     redraw();
+    if (document.readyState === "complete") drawRestWhenIdle();
   }
   document.querySelectorAll("button[data-lang]").forEach((button) => button.addEventListener("click", () => {
     const here = [...document.querySelectorAll("main:not([hidden]) > section")].find((section) => section.getBoundingClientRect().bottom > 60);
