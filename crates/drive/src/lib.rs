@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | [`target`] | [`Target`]: URL, addresses, TLS, headers, the API key |
 //! | [`preflight`](mod@preflight) | what the server is, and whether the plan can work |
+//! | [`server_facts`] | what a server says of itself, asked without any load |
 //! | [`body`] | planned requests as bytes |
 //! | [`load`] | schedule, stop rule, transport, and the loop that joins them |
 //! | [`stream`] | a response body as it comes: which events carried tokens |
@@ -28,6 +29,7 @@
 pub mod audit;
 pub mod body;
 pub mod clock;
+mod facts;
 pub mod fetch;
 pub mod handle;
 pub mod http;
@@ -42,6 +44,7 @@ mod tls;
 
 pub use audit::ClientVerdict;
 pub use body::{FormError, PromptForm, RequestForm};
+pub use facts::server_facts;
 pub use handle::{Handle, Progress, ServerNow};
 pub use load::{Load, Retries, Schedule, Stop, Timeouts};
 pub use preflight::{Preflight, PreflightError, PromptChoice, Wants, preflight};

@@ -4,6 +4,7 @@ use crate::audit::reconcile::{self, ClientCounts, ServerCounts};
 use crate::audit::{self, ClientVerdict, LaneAudit, Window, process};
 use crate::body::{FormError, RequestForm};
 use crate::clock::ns;
+use crate::facts::with_cache_config;
 use crate::handle::Handle;
 use crate::load::feed::{Feed, Job};
 use crate::load::lane::{Lane, Part, share};
@@ -12,9 +13,8 @@ use crate::load::{Load, Schedule};
 use crate::sampler::page::Totals;
 use crate::sampler::{MetricsSource, Sampler, Scrape, SourceReport};
 use crate::target::Target;
-use precipice_record::{KvPoolFacts, Ns, Phase, RunState, SeriesId, ServerFacts, Sink, WallAnchor, Warning};
+use precipice_record::{Ns, Phase, RunState, SeriesId, ServerFacts, Sink, WallAnchor, Warning};
 use precipice_workload::{Arrival, PlannedRequest};
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
@@ -113,7 +113,10 @@ pub fn run(plan: DrivePlan, sink: &mut dyn Sink, handle: &Handle) -> Result<Outc
         started,
         ended,
         window,
-        server: with_cache_config(server, &conducted.reports),
+        server: match conducted.reports.iter().find_map(|report| report.cache_config.as_ref()) {
+            Some(labels) => with_cache_config(server, labels),
+            None => server,
+        },
         verdict,
     })
 }
@@ -351,45 +354,4 @@ fn fill(
     }
     feed.exhaust();
     Ok(())
-}
-
-/// Adds what `vllm:cache_config_info` says of the first source.
-fn with_cache_config(mut server: ServerFacts, reports: &[SourceReport]) -> ServerFacts {
-    let Some(labels) = reports.iter().find_map(|report| report.cache_config.as_ref()) else { return server };
-    let kv = kv_pool(labels);
-    let before = server.kv.take().unwrap_or_default();
-    server.kv = Some(KvPoolFacts {
-        num_gpu_blocks: before.num_gpu_blocks.or(kv.num_gpu_blocks),
-        block_size: before.block_size.or(kv.block_size),
-        tokens: before.tokens.or(kv.tokens),
-        bytes: before.bytes.or(kv.bytes),
-        max_concurrency: before.max_concurrency.or(kv.max_concurrency),
-        bytes_per_token: before.bytes_per_token,
-        cache_dtype: before.cache_dtype.or(kv.cache_dtype),
-    });
-    let prefix_caching = labels.get("enable_prefix_caching").and_then(|flag| match flag.as_str() {
-        "True" | "true" => Some(true),
-        "False" | "false" => Some(false),
-        _ => None,
-    });
-    server.prefix_caching = server.prefix_caching.or(prefix_caching);
-    for (name, value) in labels {
-        server.other.entry(format!("cache_config.{name}")).or_insert_with(|| value.as_str().into());
-    }
-    server
-}
-
-fn kv_pool(labels: &BTreeMap<String, String>) -> KvPoolFacts {
-    fn number<T: std::str::FromStr>(labels: &BTreeMap<String, String>, name: &str) -> Option<T> {
-        labels.get(name)?.parse().ok()
-    }
-    KvPoolFacts {
-        num_gpu_blocks: number(labels, "num_gpu_blocks"),
-        block_size: number(labels, "block_size"),
-        tokens: number(labels, "kv_cache_size_tokens"),
-        bytes: number(labels, "kv_cache_memory_bytes"),
-        max_concurrency: number(labels, "kv_cache_max_concurrency"),
-        bytes_per_token: None,
-        cache_dtype: labels.get("cache_dtype").cloned(),
-    }
 }

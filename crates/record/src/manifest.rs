@@ -138,6 +138,8 @@ pub struct ServerFacts {
     pub version: Option<String>,
     /// Served model.
     pub model: Option<String>,
+    /// The repository or directory that the served model was loaded from, as the server names it.
+    pub model_root: Option<String>,
     /// The model's `config.json`, where it is known: shapes, and through them KV bytes and FLOPs.
     pub model_config: Option<Value>,
     /// Longest sequence.
@@ -182,6 +184,7 @@ impl ServerFacts {
         fill(&mut self.engine, other.engine);
         fill(&mut self.version, other.version);
         fill(&mut self.model, other.model);
+        fill(&mut self.model_root, other.model_root);
         fill(&mut self.model_config, other.model_config);
         fill(&mut self.max_model_len, other.max_model_len);
         fill(&mut self.gpu, other.gpu);

@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Simulate(Box<SimulateArgs>),
     /// Put the built-in engine behind an OpenAI-compatible endpoint, in real time
     Serve(Box<ServeArgs>),
-    /// Say how many requests fit, where the cliff is and what to set, from a model's config.json and a GPU
+    /// Say how many requests fit, where the cliff is and what to set, from a model and a GPU, a live server, or its log
     Plan(Box<plan::PlanArgs>),
     /// Try a grid or a list of settings, simulated on all cores, and put the results side by side
     Sweep(Box<sweep::SweepArgs>),

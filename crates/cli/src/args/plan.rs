@@ -1,5 +1,6 @@
 //! `precipice plan`.
 
+use super::target::AccessArgs;
 use super::{ConfigArgs, Lang, engine, load};
 use crate::units;
 use std::path::PathBuf;
@@ -13,9 +14,17 @@ pub(crate) struct PlanArgs {
     /// The model: a name of the catalog, or the path of a Hugging Face config.json
     #[arg(long, value_name = "NAME|config.json")]
     pub(crate) model: Option<String>,
-    /// A vLLM server's log: its KV pool, window and limits, where no flag says otherwise
-    #[arg(long, value_name = "FILE", help_heading = "Plan")]
+    /// A live vLLM server: its model, window and KV pool, where no flag says otherwise; the GPU it does not say
+    #[arg(long, value_name = "URL", help_heading = "Server")]
+    pub(crate) url: Option<String>,
+    /// Where the metrics of --url are [default: its /metrics]
+    #[arg(long, value_name = "URL", requires = "url", help_heading = "Server")]
+    pub(crate) metrics_url: Option<String>,
+    /// A vLLM server's log: its KV pool, window and limits, where neither a flag nor --url says otherwise
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
     pub(crate) server_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     #[command(flatten)]
     pub(crate) load: load::LoadArgs,
     #[command(flatten)]

@@ -18,18 +18,11 @@ pub(crate) struct TargetArgs {
     /// Which endpoint
     #[arg(long, value_enum, default_value_t = Endpoint::Completions)]
     pub(crate) endpoint: Endpoint,
-    /// Environment variable that holds the API key; it is neither stored nor printed
-    #[arg(long, value_name = "NAME", default_value = "OPENAI_API_KEY")]
-    pub(crate) api_key_env: String,
-    /// A further header, 'Name: value'; may be repeated
-    #[arg(long, value_name = "HEADER")]
-    pub(crate) header: Vec<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     /// JSON object merged into every request body
     #[arg(long, value_name = "JSON")]
     pub(crate) extra_body: Option<String>,
-    /// Trust the certificate authorities of this PEM file beside the system's
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca_cert: Option<PathBuf>,
     /// Let the server stop at its end-of-sequence token instead of forcing the output length
     #[arg(long)]
     pub(crate) allow_eos: bool,
@@ -39,6 +32,21 @@ pub(crate) struct TargetArgs {
     /// Token ids below this are used for prompts [default: found by asking the server]
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) vocabulary: Option<u32>,
+}
+
+/// What a server wants of whoever asks it.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct AccessArgs {
+    /// Environment variable that holds the API key; it is neither stored nor printed
+    #[arg(long, value_name = "NAME", default_value = "OPENAI_API_KEY")]
+    pub(crate) api_key_env: String,
+    /// A further header, 'Name: value'; may be repeated
+    #[arg(long, value_name = "HEADER")]
+    pub(crate) header: Vec<String>,
+    /// Trust the certificate authorities of this PEM file beside the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_cert: Option<PathBuf>,
 }
 
 /// The sampler of `/metrics`.

@@ -5,7 +5,7 @@ mod calibrate;
 mod directory;
 mod engine;
 mod import;
-mod live;
+pub(crate) mod live;
 mod plan;
 mod present;
 mod report;

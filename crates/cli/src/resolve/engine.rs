@@ -58,15 +58,32 @@ pub(crate) fn described(args: &EngineArgs, facts: &ServerFacts) -> EngineArgs {
     let block_size = kv.block_size.unwrap_or(args.block_size);
     // The log states tokens: maximum concurrency times window, so whole blocks come out to rounding.
     let by_tokens = kv.tokens.map(|tokens| tokens / u64::from(block_size.max(1)));
-    let blocks = kv.num_gpu_blocks.or(by_tokens).map(|blocks| u32::try_from(blocks).unwrap_or(u32::MAX));
+    // Where sliding layers take blocks of their own, a sequence needs several blocks for the same tokens, and the
+    // tokens say how many it can have.
+    let blocks = match (kv.num_gpu_blocks, by_tokens) {
+        (Some(blocks), Some(by_tokens)) if by_tokens.saturating_mul(10) < blocks.saturating_mul(9) => {
+            Some(by_tokens)
+        }
+        (blocks, by_tokens) => blocks.or(by_tokens),
+    };
+    let blocks = blocks.map(|blocks| u32::try_from(blocks).unwrap_or(u32::MAX));
     let given = args.num_gpu_blocks_override.is_some() || args.kv_cache_memory_bytes.is_some();
+    let auto = args.kv_cache_dtype == "auto";
     EngineArgs {
         num_gpu_blocks_override: if given { args.num_gpu_blocks_override } else { blocks },
         block_size,
         max_model_len: args.max_model_len.or(facts.max_model_len),
         max_num_seqs: args.max_num_seqs.or(facts.max_num_seqs),
         max_num_batched_tokens: args.max_num_batched_tokens.or(facts.max_num_batched_tokens),
+        // One GPU is the default of the flag and as good as unsaid.
+        tensor_parallel_size: match (args.tensor_parallel_size, facts.tensor_parallel_size) {
+            (1, Some(told)) => told,
+            (given, _) => given,
+        },
+        kv_cache_dtype: kv.cache_dtype.filter(|_| auto).unwrap_or_else(|| args.kv_cache_dtype.clone()),
         no_enable_prefix_caching: args.no_enable_prefix_caching || facts.prefix_caching == Some(false),
+        no_enable_chunked_prefill: args.no_enable_chunked_prefill || facts.chunked_prefill == Some(false),
+        no_async_scheduling: args.no_async_scheduling || facts.async_scheduling == Some(false),
         ..args.clone()
     }
 }

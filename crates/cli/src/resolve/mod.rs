@@ -4,5 +4,6 @@ pub(crate) mod engine;
 pub(crate) mod load;
 pub(crate) mod model;
 pub(crate) mod profile;
+pub(crate) mod subject;
 pub(crate) mod sweep;
 pub(crate) mod target;

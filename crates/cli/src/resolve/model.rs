@@ -69,12 +69,23 @@ pub(crate) fn from_config(place: &str, name: String, config: Value) -> Result<Mo
     Ok(Model { name, shape: shape(place, "model_config", &config)?, config })
 }
 
-/// The model that a server says it serves; absent where it says too little.
-pub(crate) fn served(facts: &ServerFacts) -> Option<Model> {
-    let name = facts.model.clone()?;
-    let config = facts.model_config.clone().or_else(|| config_of_known(&name))?;
-    let shape = ModelShape::from_config(&config).ok()?;
-    Some(Model { name, config, shape })
+/// The model that a server says it serves; absent where it says too little. What it was loaded from tells more than
+/// the name under which it is served, which may be any.
+pub(crate) fn served(facts: &ServerFacts, overrides: Option<&str>) -> Result<Option<Model>> {
+    let overrides = overrides.map(fields).transpose()?;
+    let names = || [&facts.model_root, &facts.model].into_iter().flatten();
+    let known = || names().find_map(|name| catalog::known_model(name).ok());
+    let found = match facts.model_config.clone() {
+        Some(config) => names().last().map(|name| (name.clone(), config)),
+        None => known().map(|known| (known.name, known.config)),
+    };
+    Ok(found.and_then(|(name, config)| {
+        let config = match &overrides {
+            Some(overrides) => catalog::with_overrides(&config, overrides),
+            None => config,
+        };
+        Some(Model { shape: ModelShape::from_config(&config).ok()?, name, config })
+    }))
 }
 
 /// The `config.json` of a model that the catalog knows by the name under which it is served.

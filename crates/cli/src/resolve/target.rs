@@ -1,6 +1,6 @@
 //! The server flags as a target and what the preflight is to find out.
 
-use crate::args::target::{ClientArgs, Endpoint, Prompts, SamplerArgs, TargetArgs};
+use crate::args::target::{AccessArgs, ClientArgs, Endpoint, Prompts, SamplerArgs, TargetArgs};
 use crate::outcome::usage;
 use anyhow::Result;
 use precipice_drive::preflight::{PromptChoice, Wants};
@@ -13,15 +13,21 @@ use std::time::Duration;
 
 /// Resolves where to send requests. The name is looked up; nothing is sent.
 pub(crate) fn options(args: &TargetArgs, url: &str) -> Result<TargetOptions> {
+    let endpoint = match args.endpoint {
+        Endpoint::Completions => precipice_wire::openai::Endpoint::Completions,
+        Endpoint::Chat => precipice_wire::openai::Endpoint::Chat,
+    };
+    Ok(TargetOptions { endpoint, ..access(&args.access, url)? })
+}
+
+/// As [`options`], for a server that is only to be asked what it is.
+pub(crate) fn access(args: &AccessArgs, url: &str) -> Result<TargetOptions> {
     Ok(TargetOptions {
         url: url.to_owned(),
-        endpoint: match args.endpoint {
-            Endpoint::Completions => precipice_wire::openai::Endpoint::Completions,
-            Endpoint::Chat => precipice_wire::openai::Endpoint::Chat,
-        },
         headers: args.header.iter().map(|header| split(header)).collect::<Result<_>>()?,
         api_key: std::env::var(&args.api_key_env).ok().filter(|key| !key.is_empty()).map(Secret::new),
         ca_cert: args.ca_cert.clone(),
+        ..TargetOptions::default()
     })
 }
 
@@ -50,15 +56,14 @@ pub(crate) fn wants(
         in_flight: plan.spec().load.concurrency(),
         ignore_eos: !args.allow_eos,
         extra: extra_body(args)?,
-        metrics: sampler
-            .metrics_url
-            .iter()
-            .map(|url| {
-                MetricsSource::new(url, options).map_err(|error| usage(metrics_flag(&error.to_string())))
-            })
-            .collect::<Result<_>>()?,
+        metrics: sampler.metrics_url.iter().map(|url| metrics(url, options)).collect::<Result<_>>()?,
         no_metrics: sampler.no_metrics,
     })
+}
+
+/// `--metrics-url`
+pub(crate) fn metrics(url: &str, options: &TargetOptions) -> Result<MetricsSource> {
+    MetricsSource::new(url, options).map_err(|error| usage(metrics_flag(&error.to_string())))
 }
 
 /// When to send and how long to wait.

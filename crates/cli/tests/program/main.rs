@@ -7,4 +7,5 @@ mod harness;
 #[cfg(unix)]
 mod interrupted;
 mod plan;
+mod plan_server;
 mod sweep;

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     pub server: ServerFacts,
     pub warnings: Vec<Warning>,
 }
 
 /// Asks for the models and then, in the words of each engine, for what it is.
-pub(super) fn identify(
+pub(crate) fn identify(
     fetcher: &mut Fetcher,
     target: &Target,
     wanted: Option<&str>,
@@ -26,6 +26,7 @@ pub(super) fn identify(
     let chosen = choose(&list, wanted, engine == Some("llama.cpp"))?;
     found.server.model = chosen.and_then(|model| text(model, "id")).or_else(|| wanted.map(str::to_owned));
     found.server.max_model_len = chosen.and_then(|model| count(model, "/max_model_len"));
+    found.server.model_root = chosen.and_then(root).map(str::to_owned);
     if list.is_empty() {
         found.warnings.push(Warning::new(
             "no_model_list",
@@ -77,6 +78,10 @@ fn text(value: &Value, name: &str) -> Option<String> {
     value[name].as_str().map(str::to_owned)
 }
 
+fn root(model: &Value) -> Option<&str> {
+    model["root"].as_str().filter(|root| !root.is_empty())
+}
+
 fn count(value: &Value, pointer: &str) -> Option<u32> {
     value.pointer(pointer)?.as_u64()?.try_into().ok()
 }
@@ -92,10 +97,12 @@ fn choose<'a>(
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     };
     let Some(wanted) = wanted else {
-        // Adapters name the model that they adapt.
+        // Adapters name the model that they adapt; several names of one model share its root.
         let mut bases = list.iter().filter(|model| model["parent"].is_null());
-        return match (bases.next(), bases.next()) {
-            (Some(only), None) => Ok(Some(only)),
+        let first = bases.next();
+        let same = |other: &Value| root(other).is_some() && first.and_then(root) == root(other);
+        return match first {
+            Some(first) if bases.all(same) => Ok(Some(first)),
             _ => Err(PreflightError::WhichModel(names())),
         };
     };

@@ -7,7 +7,7 @@
 //! | [`identity`] | which engine it is, its version, its limits |
 //! | [`probe`] | a few tiny requests: are token ids taken, what does an event carry, how does it count words |
 
-mod identity;
+pub(crate) mod identity;
 mod probe;
 
 use crate::audit::process;
@@ -250,6 +250,11 @@ fn metrics(
 }
 
 fn readable(source: &MetricsSource) -> Result<(), String> {
+    page(source).map(drop)
+}
+
+/// A page of metrics, whole and with at least one sample.
+pub(crate) fn page(source: &MetricsSource) -> Result<Vec<u8>, String> {
     let mut fetcher = Fetcher::new(source.origin.clone());
     let reply = fetcher
         .fetch("GET", &source.path, None, ASK_TIMEOUT, PAGE_LIMIT)
@@ -259,7 +264,7 @@ fn readable(source: &MetricsSource) -> Result<(), String> {
     }
     let mut samples = 0;
     prometheus::samples(&reply.body, |_| samples += 1).map_err(|error: PageError| error.to_string())?;
-    if samples == 0 { Err("the page holds no sample".to_owned()) } else { Ok(()) }
+    if samples == 0 { Err("the page holds no sample".to_owned()) } else { Ok(reply.body) }
 }
 
 /// Text prompts for a fit of words to tokens.

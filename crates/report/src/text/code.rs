@@ -203,6 +203,22 @@ const WARNINGS: &[(&str, &str)] = &[
     ("preemptions_unresolved", "有些抢占落在同一个采样间隔里,各自的时刻无法分辨。请提高采样频率。"),
     ("profile_extrapolated", "步时模型用到了拟合范围之外,时间只是外推。"),
     ("text_prompts", "提示词以文本发送,token 数以服务端为准,可能与要求的略有出入。"),
+    (
+        "limits_assumed",
+        "服务端没有说全它的上限,这里按 GPU 或 profile 的默认值假定:{settings}。请给出启动时的参数,或用 `--server-log` 给出日志。",
+    ),
+    (
+        "pool_exceeds_gpu",
+        "KV {pool_gb} GB 加权重 {weights_gb} GB 超过一块 {gpu} 的 {memory_gb} GB:是别的 GPU,还是有好几块(`--tensor-parallel-size`)?",
+    ),
+    (
+        "kv_bytes_differ",
+        "按服务端自己的数字,每 token 在一块 GPU 上占 {told_kib} KiB KV;按模型结构是 {due_kib} KiB:是换了精度(`--dtype`)、用了多块 GPU(`--tensor-parallel-size`),还是别的模型?",
+    ),
+    (
+        "sliding_window",
+        "部分层只保留一个窗口内的 token;这里按所有层都保留全部来算 KV 池,实际能装的可能更多。",
+    ),
     ("no_metrics", "读不到服务端指标,这次运行只有客户端一侧的数据。可用 `--metrics-url` 指明别的地址。"),
 ];
 
