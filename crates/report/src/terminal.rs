@@ -12,7 +12,7 @@ use crate::number::{
 };
 use crate::section::latency::percentile_table;
 use crate::section::verdict::{cards, verdict};
-use crate::section::{badges, facts};
+use crate::section::{badges, facts, steady_state};
 use crate::text::{self, Text};
 use crate::view::View;
 use layout::{Ink, Screen};
@@ -192,6 +192,10 @@ fn lines(view: &View<'_>) -> Vec<(Text, String)> {
             ]
             .join(" + "),
         ));
+    }
+    let steady = &findings.client.steady_state;
+    if steady.verdict.is_some() {
+        lines.push((Text::TerminalSteady, steady_state::verdict(view, steady).1.flat()));
     }
     let gaps: Vec<String> = findings
         .client

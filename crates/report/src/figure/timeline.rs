@@ -1,6 +1,6 @@
 //! What happened when.
 
-use super::{Figure, both, both_with, moments, numbers};
+use super::{Figure, both, both_with, moments, numbers, regimes};
 use crate::document::{Cell, Table};
 use crate::number::{count, decimal, figure, known, percent, seconds};
 use crate::text::Text;
@@ -44,6 +44,7 @@ pub(crate) fn waveform(view: &View<'_>) -> Option<Figure> {
     }
     let floor = if gaps.is_empty() { 0.0 } else { 0.3 };
     let right = if steps { 0.9 } else { 1.0 };
+    let height = if gaps.is_empty() { 420 } else { 540 };
     let mut layout = json!({
         "xaxis": time_axis(timeline),
         "yaxis": { "title": both(Text::AxisRequests), "domain": [floor, 1], "rangemode": "tozero" },
@@ -61,13 +62,14 @@ pub(crate) fn waveform(view: &View<'_>) -> Option<Figure> {
     if !gaps.is_empty() {
         layout["yaxis4"] = json!({ "title": both(Text::AxisGap), "domain": [0, 0.2], "type": "log", "dtick": 1, "ticksuffix": " s" });
     }
+    regimes::add(view, height, &mut data, &mut layout);
     Some(Figure {
         id: view.id("waveform"),
         caption: view.line(Text::WaveformCaption, &[]),
         data: data.into(),
         layout,
         time: Some(view.id("time")),
-        height: if gaps.is_empty() { 420 } else { 540 },
+        height,
         table: Some(timeline_table(view)),
     })
 }
@@ -97,6 +99,12 @@ pub(crate) fn stacked(view: &View<'_>) -> Option<Figure> {
         (Some(running), Some(waiting)) if running + waiting > 0.0 => Some(running / (running + waiting)),
         _ => None,
     };
+    let mut layout = json!({
+        "xaxis": time_axis(timeline),
+        "yaxis": { "title": both(Text::AxisRequests), "rangemode": "tozero" },
+        "shapes": holes(timeline, "above"),
+    });
+    regimes::add(view, 340, &mut data, &mut layout);
     Some(Figure {
         id: view.id("stacked"),
         caption: view.line(
@@ -104,11 +112,7 @@ pub(crate) fn stacked(view: &View<'_>) -> Option<Figure> {
             &[("running", known(server.running.mean, figure)), ("share", known(share, percent))],
         ),
         data: data.into(),
-        layout: json!({
-            "xaxis": time_axis(timeline),
-            "yaxis": { "title": both(Text::AxisRequests), "rangemode": "tozero" },
-            "shapes": holes(timeline, "above"),
-        }),
+        layout,
         time: Some(view.id("time")),
         height: 340,
         table: Some(timeline_table(view)),
@@ -130,6 +134,11 @@ pub(crate) fn output_rate(view: &View<'_>) -> Option<Figure> {
             "line": { "color": "$client", "dash": "dash", "width": 1.5 }, "hoverinfo": "skip",
         }));
     }
+    let mut layout = json!({
+        "xaxis": time_axis(timeline),
+        "yaxis": { "title": both(Text::AxisTokenRate), "rangemode": "tozero" },
+    });
+    regimes::add(view, 280, &mut data, &mut layout);
     let line = &timeline.output_rate;
     let rows = thinned(line.len())
         .map(|at| vec![seconds(line.t_s[at]).into(), known(line.value[at], figure).into()])
@@ -141,10 +150,7 @@ pub(crate) fn output_rate(view: &View<'_>) -> Option<Figure> {
             &[("bin", known(timeline.output_rate_bin_s, seconds)), ("mean", known(mean, figure))],
         ),
         data: data.into(),
-        layout: json!({
-            "xaxis": time_axis(timeline),
-            "yaxis": { "title": both(Text::AxisTokenRate), "rangemode": "tozero" },
-        }),
+        layout,
         time: Some(view.id("time")),
         height: 280,
         table: Some(Table {

@@ -1,6 +1,7 @@
 //! Where the wall clock went.
 
-use super::{Figure, both, numbers};
+use super::{Figure, numbers};
+use crate::lang::Lang;
 use crate::number::{known, percent, seconds};
 use crate::text::Text;
 use crate::view::View;
@@ -31,7 +32,7 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
         .filter_map(|(name, value, colour, pattern)| {
             let value = value?;
             Some(json!({
-                "type": "bar", "orientation": "h", "name": both(name), "y": [""], "x": numbers([Some(value * 100.0)]),
+                "type": "bar", "orientation": "h", "name": with_share(name, value), "y": [""], "x": numbers([Some(value * 100.0)]),
                 "text": [labelled(value, clock)], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
                 "hovertemplate": "%{x:.1f} %",
                 "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
@@ -52,6 +53,12 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
         height: 170,
         table: Some(view.table(None, &[Text::Part, Text::Share, Text::WallClock], rows)),
     })
+}
+
+/// The legend has the share too: a sliver has no room for it.
+fn with_share(name: Text, share: f64) -> Value {
+    let in_words = |lang| format!("{} {}", name.say(lang), percent(share));
+    json!({ "en": in_words(Lang::En), "zh": in_words(Lang::Zh) })
 }
 
 /// Share and seconds; a sliver has no room for them, and the legend and the table have its figure.

@@ -39,13 +39,19 @@
     }
     // Two axes beside each other need more than a tenth of a narrow figure (a phone, a sheet of paper).
     if (layout.yaxis3 && layout.xaxis.domain && window.innerWidth < 1000) layout.xaxis.domain = [0, small ? 0.82 : 0.86];
+    // Lengths of the names in the legend, a Chinese letter counting twice. On a phone they stand in two columns where
+    // they are short enough; elsewhere a long legend stays clear of the buttons above it.
+    const length = (name) => [...name].reduce((sum, letter) => sum + (letter > "\u2e80" ? 2 : 1), 0);
+    const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => length(trace.name[lang] ?? trace.name));
+    const columns = small && names.every((name) => name <= 24);
+    const crowded = names.reduce((sum, name) => sum + name + 7, 0) > 100;
     return {
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       separators: ".,",
       font: { family: getComputedStyle(document.body).fontFamily, size: small ? 11 : 12.5, color: colour("ink") },
-      margin: small ? { l: 36, r: 30, t: 30, b: 34 } : { l: 54, r: 54, t: 34, b: 44 },
-      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
+      margin: small ? { l: 36, r: 30, t: 30, b: 34 } : { l: 54, r: 54, t: crowded ? 54 : 34, b: 44 },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)", ...(columns && { entrywidth: 0.48, entrywidthmode: "fraction" }) },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("faint"), activecolor: colour("ink") },
       hovermode: "x unified",
       hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("rule"), font: { color: colour("ink") } },

@@ -30,24 +30,6 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     if weak {
         blocks.push(Block::Paragraph(view.line(Text::WeakExplained, &[])));
     }
-    if let Some(steady) = &client.steady {
-        blocks.push(Block::Folded {
-            title: view.line(Text::SteadyTitle, &[("n", count(steady.requests))]),
-            blocks: vec![
-                Block::Paragraph(view.line(Text::SteadyExplained, &[])),
-                Block::Table(percentile_table(
-                    view,
-                    None,
-                    &[
-                        (view.cell(Text::Ttft), &steady.ttft_ms),
-                        (view.cell(Text::Itl), &steady.itl_ms),
-                        (view.cell(Text::Tpot), &steady.tpot_ms),
-                        (view.cell(Text::E2el), &steady.e2el_ms),
-                    ],
-                )),
-            ],
-        });
-    }
     if let Some(service) = &client.service {
         blocks.push(Block::Folded {
             title: view.line(Text::ServiceTitle, &[]),

@@ -15,6 +15,7 @@ mod preemption;
 mod queueing;
 mod recompute;
 mod series;
+pub(crate) mod steady_state;
 pub(crate) mod verdict;
 mod waveform;
 
@@ -35,6 +36,7 @@ pub(crate) fn run(view: &View<'_>) -> Document {
         waveform::section(view),
         preemption::section(view),
         queueing::section(view),
+        steady_state::section(view),
         latency::section(view),
         recompute::section(view),
     ]);

@@ -6,7 +6,7 @@ use crate::number::{count, decimal, figure as number, known, latency_ms, percent
 use crate::text::Text;
 use crate::view::View;
 
-/// Three parts, Little's law, the area identity, the first wave against the rest.
+/// Three parts, Little's law, the area identity.
 pub(crate) fn section(view: &View<'_>) -> Section {
     let server = &view.analysis.findings.server;
     let parts = &server.ttft_parts_ms;
@@ -46,11 +46,6 @@ pub(crate) fn section(view: &View<'_>) -> Section {
         );
         table.words = vec![3];
         blocks.push(Block::Table(table));
-    }
-    if let (Some(start), Some(steady)) = (parts.start_ttft_mean, parts.steady_ttft_mean) {
-        blocks.push(Block::Paragraph(
-            view.line(Text::BurstSentence, &[("start", latency_ms(start)), ("steady", latency_ms(steady))]),
-        ));
     }
     blocks.extend(checks(view));
     Section { id: "ttft", title: view.line(Text::SectionTtft, &[]), blocks }

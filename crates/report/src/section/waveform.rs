@@ -5,7 +5,6 @@ use crate::figure;
 use crate::number::{count, decimal, figure as number, known, percent, seconds};
 use crate::text::Text;
 use crate::view::View;
-use precipice_analyze::findings::SegmentKind;
 
 /// The timeline, the stack, the output rate, the gauges in numbers, the regimes.
 pub(crate) fn section(view: &View<'_>) -> Section {
@@ -75,14 +74,8 @@ fn segments(view: &View<'_>) -> crate::document::Table {
         .segments
         .iter()
         .map(|segment| {
-            let kind = match segment.kind {
-                SegmentKind::Fill => Text::SegmentFill,
-                SegmentKind::Sawtooth => Text::SegmentSawtooth,
-                SegmentKind::Steady => Text::SegmentSteady,
-                SegmentKind::Drain => Text::SegmentDrain,
-            };
             vec![
-                view.cell(kind),
+                view.cell(figure::regime(segment.kind)),
                 seconds(segment.from_s).into(),
                 seconds(segment.to_s).into(),
                 known(segment.running_mean, number).into(),

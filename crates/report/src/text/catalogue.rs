@@ -212,8 +212,8 @@ messages! {
         | "请求的并发数与实际驻留:要 {asked} 条,平均跑了 {ran} 条。两根柱子分开的地方就是 KV 池的边界。";
 
     // The waveform.
-    WaveformCaption: "Running and waiting (left), KV usage and preemptions so far (right); below, the longest gaps between tokens at the moment they ended. Grey: no scrape came back. Drag to zoom; the figures over time follow each other."
-        | "Running 与 Waiting(左轴)、KV 占用与抢占累计(右轴);下方是最长的 token 间隔,画在它结束的时刻。灰色:没有采到样。拖动可放大,各时间图联动。";
+    WaveformCaption: "Running and waiting (left), KV usage and preemptions so far (right); below, the longest gaps between tokens at the moment they ended. The strip on top: the regimes of the run, found from the gauges. Grey: no scrape came back. Drag to zoom; the figures over time follow each other."
+        | "Running 与 Waiting(左轴)、KV 占用与抢占累计(右轴);下方是最长的 token 间隔,画在它结束的时刻。顶上的色带:由指标自动识别的阶段。灰色:没有采到样。拖动可放大,各时间图联动。";
     StackedCaption: "Where the requests are. The lower band is what the machine computes at a time: {running} on average, {share} of all; the rest waits. The dashed line is what the client had in flight."
         | "请求都在哪儿。下面的窄带就是这台机器的产能:平均 {running} 条,占 {share};其余都在排队。虚线是客户端在飞的请求数。";
     OutputRateCaption: "Output tokens a second by the client's stamps, averaged over {bin}; the run's mean is {mean}." | "按客户端时间戳统计的输出速率,每 {bin} 取平均;全程均值 {mean}。";
@@ -261,6 +261,29 @@ messages! {
     TtftPartsCaption: "Parts of the mean TTFT on a log axis: {queue} is queueing, which no faster GPU shortens." | "TTFT 三段分解(对数轴):{queue} 是排队,换更快的卡也不会变短。";
     BurstSentence: "The first wave, sent all at once, waited {start} on average; requests sent after it {steady}. A percentile over both describes this burst, not a steady state; an arrival rate (`--rate`) measures that."
         | "一次性放出的第一批平均等 {start},之后的请求平均 {steady}。两者混在一起的百分位描述的是这次突发,不是稳态;要量稳态请用固定到达率(`--rate`)。";
+    SectionSteady: "Start, body, drain: does this state last?" | "稳态:这个状态能持续吗";
+    SteadyYes: "Steady: {n} requests between start and drain, without a drift that matters" | "稳态:开头与收尾之间的 {n} 条请求没有值得一提的漂移";
+    SteadyDrifting: "Not settled: latencies drift over the {n} requests between start and drain" | "没有稳定:开头与收尾之间的 {n} 条请求,延迟一直在漂移";
+    SteadyOverloaded: "Overloaded: more and more was in flight while requests arrived" | "过载:到达期间在飞数一路上涨";
+    SteadyTooShort: "Too short for a steady state: {n} requests lie between start and drain" | "太短,谈不上稳态:开头与收尾之间只有 {n} 条请求";
+    SteadyUnknown: "Whether the run was steady is not known" | "是否稳态无从得知";
+    SteadySlopeE2el: "E2EL changes by {slope} a second (95 % interval {low} to {high}), {share} of its mean from end to end." | "E2EL 每秒变化 {slope}(95 % 区间 {low} 到 {high}),从头到尾是均值的 {share}。";
+    SteadySlopeInFlight: "The number in flight changes by {slope} a second (95 % interval {low} to {high}), {share} of its mean from end to end." | "在飞数每秒变化 {slope}(95 % 区间 {low} 到 {high}),从头到尾是均值的 {share}。";
+    SteadyYesMeans: "A longer run of the same load would give these figures again, within their intervals." | "同样的负载跑得更久,也会在区间之内得到这些数。";
+    SteadyDriftingMeans: "A longer run would give other figures: read them as those of this stretch." | "跑得更久会得到别的数:只能当作这一段的数来读。";
+    SteadyOverloadedMeans: "Latencies grow with the length of the test and are none of the server's: quote the rate that was served, not the percentiles." | "延迟随测试时长一起增长,不是服务端的属性:该引用的是完成速率,不是百分位。";
+    SteadyTooShortMeans: "It takes 20 to tell a drift from chance. The latencies here are of a start and an end; more requests, or arrivals at a fixed rate (`--rate`), measure what lasts." | "至少 20 条才能分清漂移和偶然。这里的延迟属于开头和收尾;要量能持续的状态,请增加请求数,或用固定到达率(`--rate`)。";
+    SteadyMean: "Mean E2EL of the body: {mean} ± {half} (95 %, {n} batch means)." | "中段 E2EL 均值 {mean} ± {half}(95 %,{n} 个批均值)。";
+    PhasesCaption: "Requests by the part of the run that they belong to" | "请求按所处阶段";
+    Phase: "Phase" | "阶段";
+    PhaseStart: "Start" | "开头";
+    PhaseStartMeans: "the first wave of a closed loop, sent all at once" | "闭环一次性放出的第一批";
+    PhaseRamp: "Ramp" | "爬坡";
+    PhaseRampMeans: "sent while the load was still being changed" | "负载还在变化时发出";
+    PhaseBody: "Body" | "中段";
+    PhaseBodyMeans: "what a steady state is looked for in" | "在这里面找稳态";
+    PhaseDrain: "Drain" | "收尾";
+    PhaseDrainMeans: "still in flight when the last request was sent: the load was falling" | "最后一条发出时还在飞:负载已在下降";
     LittleSentence: "Little's law: {waiting} waiting ÷ {rate} completed a second = {wait}; the server measured {measured}, TTFT p50 is {p50}."
         | "Little 定律核对:平均排队 {waiting} 条 ÷ 完成速率 {rate} 条/s = {wait};服务端实测 {measured},TTFT p50 为 {p50}。";
     AreaCaption: "The same requests seen from both ends" | "同一批请求,两头各看一遍";
@@ -481,6 +504,7 @@ messages! {
     WeakTitle: "the sample is too small for this percentile" | "样本量不足以支撑这个百分位";
     NoScript: "The figures need JavaScript; the tables hold the same data." | "图表需要 JavaScript;表格里有同样的数据。";
     Footer: "Made by Precipice {version}. Works offline; nothing was loaded from the network." | "由 Precipice {version} 生成。离线可用,没有从网络加载任何内容。";
+    TerminalSteady: "Steady state" | "稳态";
     TerminalGaps: "Longest gaps" | "最长间隔";
     TerminalGap: "{ms} at {at} (#{request})" | "{ms}@{at}(#{request})";
     TerminalPreemptions: "{n}, one every {interval} from {first} to {last}; KV {before} before, {drop} released ({tokens} tok)" | "{n} 次,{first} 到 {last} 每 {interval} 一次;抢占前 KV {before},释放 {drop}({tokens} tok)";

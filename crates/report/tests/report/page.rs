@@ -82,6 +82,53 @@ fn every_figure_has_data_and_a_place_in_both_languages() {
     assert!(!own(&page).contains("NaN"), "a number that is none");
 }
 
+/// The script resolves `"$name"` to the style sheet's `--c-name`; a name that is not there would be black.
+#[test]
+fn every_colour_of_a_figure_is_in_the_style_sheet() {
+    fn colours<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::String(text) => found.extend(text.strip_prefix('$')),
+            Value::Array(items) => items.iter().for_each(|item| colours(item, found)),
+            Value::Object(fields) => fields.values().for_each(|field| colours(field, found)),
+            _ => {}
+        }
+    }
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let page = html(&[item("overload", &analysis, &manifest)], Lang::En);
+    let figures = figures(&page);
+    let mut names = vec![];
+    colours(&figures, &mut names);
+    assert!(names.len() > 20);
+    for name in names {
+        assert!(page.contains(&format!("--c-{name}: ")), "{name}");
+    }
+}
+
+#[test]
+fn regimes_lie_above_each_figure_over_the_whole_run() {
+    let (analysis, manifest) = (sample::analysis(), sample::manifest());
+    let page = html(&[item("overload", &analysis, &manifest)], Lang::En);
+    let figures = figures(&page);
+    for id in ["waveform", "stacked", "output-rate"] {
+        let figure = &figures[id];
+        let bands: Vec<&Value> =
+            figure["data"].as_array().unwrap().iter().filter(|trace| trace["type"] == "bar").collect();
+        let names: Vec<_> = bands.iter().map(|band| band["name"]["en"].as_str().unwrap()).collect();
+        assert_eq!(names, ["Fill", "Sawtooth", "Drain"], "{id}");
+        assert_eq!((&bands[1]["base"][0], &bands[1]["x"][0]), (&14.0.into(), &418.0.into()), "{id}");
+        let mut hatchings: Vec<_> =
+            bands.iter().map(|band| band["marker"]["pattern"]["shape"].as_str().unwrap()).collect();
+        hatchings.dedup();
+        assert_eq!(hatchings.len(), 3, "told apart without colours");
+        let (strip, panel) = (&figure["layout"]["yaxis9"]["domain"], &figure["layout"]["yaxis"]["domain"]);
+        assert!(panel[1].as_f64() < strip[0].as_f64(), "{id}: the strip covers the panel");
+    }
+    let mut blind = sample::analysis();
+    blind.findings.server.segments.clear();
+    let page = html(&[item("overload", &blind, &manifest)], Lang::En);
+    assert!(self::figures(&page)["waveform"]["layout"]["yaxis9"].is_null());
+}
+
 #[test]
 fn elements_close_in_order_and_ids_are_unique() {
     let (analysis, manifest) = (sample::analysis(), sample::manifest());

@@ -106,6 +106,8 @@ fn findings(analysis: &mut Analysis) {
     client.tokens.output_asked = Some(262_144);
     client.tokens.short_requests = Some(0);
     client.in_flight.peak = Some(64);
+    client.phases = [("start".to_owned(), 64), ("drain".to_owned(), 64)].into();
+    client.steady_state.verdict = Some("too_short".to_owned());
     client.identities.e2el_residual_max_ms = Some(0.002);
     client.identities.e2el_checked = 128;
     client.identities.itl_mean_over_tpot_p50 = Some(1.073);

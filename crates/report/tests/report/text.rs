@@ -47,6 +47,41 @@ fn a_simulation_says_so_before_anything_else() {
 }
 
 #[test]
+fn whether_the_state_lasts_is_said_with_its_measurement() {
+    let (mut analysis, manifest) = (sample::analysis(), sample::manifest());
+    let page = |analysis: &precipice_analyze::Analysis, lang| {
+        markdown(&[Item { name: "a".to_owned(), analysis, manifest: &manifest }], lang)
+    };
+    let short = page(&analysis, Lang::En);
+    assert!(
+        short.contains("Too short for a steady state: 0 requests lie between start and drain"),
+        "{short}"
+    );
+    assert!(short.contains("| Drain | 64 |"), "{short}");
+    assert!(page(&analysis, Lang::Zh).contains("太短,谈不上稳态"));
+
+    let found = &mut analysis.findings.client.steady_state;
+    found.verdict = Some("overloaded".to_owned());
+    found.series = Some("in_flight".to_owned());
+    found.slope_per_s = Some(5.34);
+    (found.slope_low_per_s, found.slope_high_per_s) = (Some(5.09), Some(5.63));
+    found.drift_share = Some(1.858);
+    let growing = page(&analysis, Lang::En);
+    let slope =
+        "The number in flight changes by 5.34 a second (95 % interval 5.09 to 5.63), 185.8 % of its mean";
+    assert!(growing.contains(slope), "{growing}");
+    let screen = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
+    assert!(screen.contains("Overloaded: more and more was in flight"), "{screen}");
+
+    let found = &mut analysis.findings.client.steady_state;
+    found.verdict = Some("steady".to_owned());
+    found.series = Some("e2el_ms".to_owned());
+    (found.e2el_mean_ms, found.e2el_half_width_ms, found.batches) = (Some(1_410.0), Some(12.0), Some(30));
+    let steady = page(&analysis, Lang::En);
+    assert!(steady.contains("Mean E2EL of the body: 1.41 s ± 12.00 ms (95 %, 30 batch means)"), "{steady}");
+}
+
+#[test]
 fn a_percentile_beyond_the_sample_is_marked() {
     let (analysis, manifest) = (sample::analysis(), sample::manifest());
     let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
