@@ -113,6 +113,7 @@ pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -
         max_num_batched_tokens,
         max_num_seqs,
         block_size: args.block_size,
+        max_model_len,
     };
     let (blocks, pool_basis) = pool(args, &gpu, &deployment, &settings, report)?;
     let config = EngineConfig {

@@ -67,7 +67,12 @@ fn bad_input_is_refused_with_the_remedy() {
     refused(
         &["--model", "Llama-3.1-70B", "--gpu", "RTX 4090"],
         dir.path(),
-        &["does not fit", "GPUs", "--tensor-parallel-size"],
+        &["does not fit", "8 such GPUs with --tensor-parallel-size 8"],
+    );
+    refused(
+        &["--model", "phi-4", "--gpu", "L4", "--tensor-parallel-size", "4"],
+        dir.path(),
+        &["--tensor-parallel-size 4", "10 KV heads", "1, 2, 5, 10"],
     );
     refused(&["--confidence", "0.2"], dir.path(), &["--confidence", "0.5"]);
     refused(&["--hf-overrides", "[1]"], dir.path(), &["--hf-overrides", "object"]);

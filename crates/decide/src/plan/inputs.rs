@@ -35,6 +35,7 @@ impl PoolModel {
             max_num_batched_tokens: machine.engine.max_num_batched_tokens,
             max_num_seqs: machine.engine.max_num_seqs,
             block_size: machine.engine.block_size,
+            max_model_len: machine.engine.max_model_len,
         };
         PoolEstimate::new(&self.gpu, &machine.deployment, &settings)
     }

@@ -77,13 +77,13 @@ impl Deployment {
     /// Over `size` GPUs.
     ///
     /// # Errors
-    /// When the query heads cannot be shared out evenly, as in vLLM.
+    /// When the layers cannot be shared out so, as in vLLM; the message has the sizes that do.
     pub fn with_tensor_parallel(mut self, size: u32) -> Result<Self, CatalogError> {
-        let heads = self.shape.attention.heads();
-        if size == 0 || !heads.is_multiple_of(size) {
+        if let Some(reason) = self.shape.refuses_tensor_parallel(size) {
+            let sizes: Vec<String> = self.shape.tensor_parallel_sizes().iter().map(u32::to_string).collect();
             return Err(CatalogError::TensorParallel {
                 size,
-                reason: format!("the {heads} query heads of the model must be divisible by it"),
+                reason: format!("{reason}; it takes {}", sizes.join(", ")),
             });
         }
         self.tensor_parallel = size;

@@ -7,6 +7,7 @@
 //! | `attention` | [`Attention`] and [`Window`] |
 //! | `quantization` | [`Quantization`] of weights |
 //! | `parameters` | [`Parameters`], counted exactly |
+//! | `parallel` | over how many GPUs a layer can be shared |
 //! | `deployment` | [`Deployment`], a shape on GPUs: KV bytes, weight bytes |
 //! | `work` | [`StepWork`], FLOPs and traffic by vLLM's formulas |
 //! | `expected` | the work of requests that are never preempted |
@@ -21,6 +22,7 @@ mod error;
 mod expected;
 mod gpu;
 mod known;
+mod parallel;
 mod parameters;
 mod pool;
 mod quantization;

@@ -13,6 +13,8 @@ pub struct PoolSettings {
     pub max_num_seqs: u32,
     /// `--block-size`.
     pub block_size: u32,
+    /// `--max-model-len`: a pool that cannot hold one such request is too small for vLLM.
+    pub max_model_len: u32,
 }
 
 /// An estimated KV pool.
@@ -49,8 +51,27 @@ impl PoolEstimate {
     /// The report's two starts of one server differed by 28 % in their pools: believe the log, not this.
     ///
     /// # Errors
-    /// When the model does not fit; the message says how many GPUs it needs.
+    /// When the weights leave no room for one request of `max_model_len`; the message says how many GPUs it needs, of
+    /// the numbers that the model can be shared over.
     pub fn new(gpu: &Gpu, deployment: &Deployment, settings: &PoolSettings) -> Result<Self, CatalogError> {
+        let estimate = Self::of(gpu, deployment, settings);
+        if estimate.blocks >= least_blocks(settings) {
+            return Ok(estimate);
+        }
+        Err(CatalogError::DoesNotFit(estimate.shortage(gpu, deployment, settings)))
+    }
+
+    /// The smallest `--tensor-parallel-size` that vLLM takes for the model and that leaves room for one request of
+    /// `max_model_len`; absent where no number of these GPUs does.
+    pub fn gpus_needed(gpu: &Gpu, deployment: &Deployment, settings: &PoolSettings) -> Option<u32> {
+        deployment.shape.tensor_parallel_sizes().into_iter().find(|size| {
+            let shared = Deployment { tensor_parallel: *size, ..deployment.clone() };
+            Self::of(gpu, &shared, settings).blocks >= least_blocks(settings)
+        })
+    }
+
+    /// The pool, however small.
+    fn of(gpu: &Gpu, deployment: &Deployment, settings: &PoolSettings) -> Self {
         let shape = &deployment.shape;
         let gpus = f64::from(deployment.tensor_parallel);
         let weights = deployment.weight_bytes_per_gpu();
@@ -66,29 +87,10 @@ impl PoolEstimate {
         let graphs =
             (sizes.piecewise().len() + sizes.full().len()) as f64 * GRAPH * f64::from(shape.layers) / 28.0;
         let overhead = CONTEXT + activations + logits + graphs;
-        let usable = gpu.memory.value * settings.gpu_memory_utilization;
-        let bytes = usable - weights as f64 - overhead;
+        let bytes = gpu.memory.value * settings.gpu_memory_utilization - weights as f64 - overhead;
         let page = deployment.kv_bytes_per_token() * u64::from(settings.block_size);
         let blocks = (bytes.max(0.0) / page as f64).floor() as u64;
-        if blocks < 2 {
-            let all = weights as f64 * gpus;
-            let needed = (all / (usable - overhead).max(1.0)).ceil().max(gpus + 1.0);
-            let advice = if usable <= overhead {
-                "this GPU is too small for any".to_owned()
-            } else {
-                format!("it needs about {needed} such GPUs (--tensor-parallel-size) or quantised weights")
-            };
-            return Err(CatalogError::DoesNotFit(format!(
-                "{:.1} GB of weights and {:.1} GB of overhead on each GPU leave no room for KV in {:.1} GB of {} \
-                 (utilization {}): {advice}",
-                weights as f64 / 1e9,
-                overhead / 1e9,
-                usable / 1e9,
-                gpu.name,
-                settings.gpu_memory_utilization
-            )));
-        }
-        Ok(Self {
+        Self {
             bytes,
             bytes_low: (bytes - overhead * UNCERTAIN).max(0.0),
             bytes_high: bytes + overhead * UNCERTAIN,
@@ -96,6 +98,51 @@ impl PoolEstimate {
             tokens: blocks * u64::from(settings.block_size),
             weights,
             overhead,
-        })
+        }
     }
+
+    /// What is missing, and what would mend it.
+    fn shortage(&self, gpu: &Gpu, deployment: &Deployment, settings: &PoolSettings) -> String {
+        let gb = |bytes: f64| format!("{:.1} GB", bytes / 1e9);
+        let page = deployment.kv_bytes_per_token() * u64::from(settings.block_size);
+        let request = (least_blocks(settings) * page) as f64;
+        let mut remedies = vec![match Self::gpus_needed(gpu, deployment, settings) {
+            Some(size) => format!("{size} such GPUs with --tensor-parallel-size {size}"),
+            None => format!(
+                "another GPU: no number of these that its layers can be shared over ({}) is enough",
+                deployment
+                    .shape
+                    .tensor_parallel_sizes()
+                    .iter()
+                    .map(u32::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        }];
+        if self.blocks > 2 {
+            let tokens = (self.blocks - 1) * u64::from(settings.block_size);
+            remedies.push(format!("--max-model-len of at most {tokens}"));
+        }
+        if deployment.shape.quantization.is_none() {
+            remedies.push("quantised weights".to_owned());
+        }
+        format!(
+            "{} of weights, {} of overhead and {} for one request of {} tokens on each GPU are more than the {} that \
+             --gpu-memory-utilization {} gives of the {}: it needs {}",
+            gb(self.weights as f64),
+            gb(self.overhead),
+            gb(request),
+            settings.max_model_len,
+            gb(gpu.memory.value * settings.gpu_memory_utilization),
+            settings.gpu_memory_utilization,
+            gpu.name,
+            remedies.join(", or ")
+        )
+    }
+}
+
+/// Blocks without which vLLM does not start: one request of the longest length. Less than two hold nobody beside the
+/// null block.
+fn least_blocks(settings: &PoolSettings) -> u64 {
+    u64::from(settings.max_model_len.div_ceil(settings.block_size.max(1))).max(2)
 }

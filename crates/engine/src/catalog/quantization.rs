@@ -24,6 +24,8 @@ pub struct Quantization {
     pub eight_bit_arithmetic: bool,
     /// Which matrices.
     pub reach: Reach,
+    /// Weights that share a scale along a matrix's rows, where a GPU's part of the matrix must hold whole ones.
+    pub group: Option<u32>,
     /// Bytes of a weight in vLLM's own estimate, or none where vLLM does not know the method (and then leaves
     /// attention and FFN out of its counters).
     pub vllm_weight_bytes: Option<f64>,
@@ -74,7 +76,25 @@ impl Quantization {
             }
         };
         let vllm_weight_bytes = vllm_weight_bytes(&method);
-        Ok(Some(Self { method, bits, eight_bit_arithmetic, reach, vllm_weight_bytes }))
+        let group = Self::group(section, &method);
+        Ok(Some(Self { method, bits, eight_bit_arithmetic, reach, group, vllm_weight_bytes }))
+    }
+
+    /// Group of AWQ and GPTQ, block of DeepSeek's and Qwen's FP8, group of compressed-tensors; a file that names none has
+    /// a scale for a whole row or matrix.
+    fn group(section: &Value, method: &str) -> Option<u32> {
+        let named = match method {
+            "awq" | "awq_marlin" | "gptq" | "gptq_marlin" | "auto-round" | "inc" => {
+                section.get("group_size").or_else(|| section.get("q_group_size"))
+            }
+            "fp8" => section.pointer("/weight_block_size/0"),
+            "compressed-tensors" => {
+                let groups = section.get("config_groups").and_then(Value::as_object);
+                groups.and_then(|groups| groups.values().next()?.pointer("/weights/group_size"))
+            }
+            _ => None,
+        };
+        u32::try_from(named?.as_u64()?).ok().filter(|group| *group > 0)
     }
 
     /// The first group of `config_groups` stands for all: real files have one, or several of the same width.

@@ -1,6 +1,8 @@
 //! GPUs and the memory that is left on them.
 
-use precipice_engine::catalog::{Deployment, Gpu, KvDtype, Mark, PoolEstimate, PoolSettings, known_shape};
+use precipice_engine::catalog::{
+    Deployment, Gpu, KvDtype, Mark, PoolEstimate, PoolSettings, known_models, known_shape,
+};
 
 #[test]
 fn every_gpu_is_found_by_its_names() {
@@ -63,6 +65,7 @@ const REPORT: PoolSettings = PoolSettings {
     max_num_batched_tokens: 2048,
     max_num_seqs: 128,
     block_size: 16,
+    max_model_len: 8192,
 };
 
 #[test]
@@ -81,11 +84,41 @@ fn pools_of_two_known_servers() {
 
 #[test]
 fn a_model_that_does_not_fit_says_how_many_gpus_it_needs() {
-    let gpu = Gpu::named("RTX 4090").unwrap();
-    let text = PoolEstimate::new(&gpu, &Deployment::new(known_shape("Llama-3.1-70B").unwrap()), &REPORT)
-        .unwrap_err()
-        .to_string();
-    assert!(text.contains("needs about 7") && text.contains("--tensor-parallel-size"), "{text}");
-    let awq = Deployment::new(known_shape("Qwen2.5-32B-Instruct-AWQ").unwrap()).with_kv_dtype(KvDtype::Fp8);
-    assert!(PoolEstimate::new(&gpu, &awq, &REPORT).unwrap().tokens > 1000);
+    let of = |model: &str| Deployment::new(known_shape(model).unwrap());
+    let refusal = |gpu: &str, model: &str, settings: &PoolSettings| {
+        PoolEstimate::new(&Gpu::named(gpu).unwrap(), &of(model), settings).unwrap_err().to_string()
+    };
+    let text = refusal("RTX 4090", "Llama-3.1-70B", &REPORT);
+    assert!(text.contains("needs 8 such GPUs with --tensor-parallel-size 8"), "{text}");
+    assert!(text.contains("141.1 GB of weights") && text.contains("or quantised weights"), "{text}");
+    assert!(!text.contains("--max-model-len"), "no window is short enough: {text}");
+    // Room for the weights, but not for one request: the window helps as well.
+    let window = PoolSettings { max_model_len: 131_072, ..REPORT };
+    let text = refusal("RTX 4090", "Llama-3.1-8B", &window);
+    assert!(
+        text.contains("one request of 131072 tokens") && text.contains("--max-model-len of at most"),
+        "{text}"
+    );
+    assert!(text.contains("--tensor-parallel-size 2"), "{text}");
+    // In blocks of 128 quantised weights it cannot be shared over more than 16, which are not enough of these.
+    let text = refusal("L4", "DeepSeek-V3", &REPORT);
+    assert!(text.contains("another GPU") && text.contains("(1, 2, 4, 8, 16)"), "{text}");
+    let awq = of("Qwen2.5-32B-Instruct-AWQ").with_kv_dtype(KvDtype::Fp8);
+    assert!(PoolEstimate::new(&Gpu::named("RTX 4090").unwrap(), &awq, &REPORT).unwrap().tokens > 1000);
+}
+
+#[test]
+fn the_number_of_gpus_that_is_advised_is_one_that_fits_and_no_smaller_allowed_one_does() {
+    let named = |name: &str| Gpu::named(name).unwrap();
+    for model in known_models() {
+        let deployment = Deployment::new(known_shape(&model).unwrap());
+        for gpu in [named("RTX 4090"), named("A100"), named("H200")] {
+            let Some(size) = PoolEstimate::gpus_needed(&gpu, &deployment, &REPORT) else { continue };
+            for smaller in deployment.shape.tensor_parallel_sizes() {
+                let shared = deployment.clone().with_tensor_parallel(smaller).unwrap();
+                let fits = PoolEstimate::new(&gpu, &shared, &REPORT).is_ok();
+                assert_eq!(fits, smaller >= size, "{model} on {smaller} x {}, {size} advised", gpu.name);
+            }
+        }
+    }
 }

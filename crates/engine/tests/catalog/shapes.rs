@@ -112,8 +112,8 @@ fn kv_type_and_tensor_parallelism() {
     let two = of("Llama-3.1-8B").with_tensor_parallel(2).unwrap();
     assert_eq!((two.kv_bytes_per_token(), two.kv_bytes_per_token_all_gpus()), (65_536, 131_072));
     // Fewer KV heads than GPUs: each GPU keeps one, so the heads are copied.
-    let many = of("Qwen2.5-32B").with_tensor_parallel(20).unwrap();
-    assert_eq!(many.kv_bytes_per_token(), 2 * 64 * 128 * 2);
+    let many = of("Llama-3.1-8B").with_tensor_parallel(16).unwrap();
+    assert_eq!(many.kv_bytes_per_token(), 2 * 32 * 128 * 2);
     // The latent vector of MLA is whole on every GPU.
     let latent = of("DeepSeek-V3").with_tensor_parallel(8).unwrap();
     assert_eq!(latent.kv_bytes_per_token(), 70_272);
@@ -225,4 +225,36 @@ fn fingerprints_tell_models_apart() {
     prints.dedup();
     // Llama 3 and 3.1 share their shape (8B and 70B), Mistral 0.2 and 3 differ in vocabulary.
     assert_eq!(prints.len(), all - 2);
+}
+
+#[test]
+fn tensor_parallel_sizes_that_vllm_takes() {
+    let sizes = |name: &str| known_shape(name).unwrap().tensor_parallel_sizes();
+    assert_eq!(sizes("Llama-3.1-70B"), [1, 2, 4, 8, 16, 32, 64]);
+    // 28 query heads over 4 KV heads: 7 and 14 divide the former and fit the latter in no way.
+    assert_eq!(sizes("Qwen2.5-7B"), [1, 2, 4]);
+    // 40 over 10, so that four GPUs are refused and five are taken.
+    assert_eq!(sizes("phi-4"), [1, 2, 5, 10, 20, 40]);
+    assert_eq!(sizes("gemma-3-1b"), [1, 2, 4]);
+    let refusal = |name: &str, size| {
+        Deployment::new(known_shape(name).unwrap()).with_tensor_parallel(size).unwrap_err().to_string()
+    };
+    let text = refusal("phi-4", 4);
+    assert!(text.contains("10 KV heads") && text.contains("it takes 1, 2, 5, 10, 20, 40"), "{text}");
+    assert!(refusal("Qwen2.5-7B", 28).contains("width 18944"));
+}
+
+#[test]
+fn a_gpus_part_of_quantised_weights_holds_whole_groups() {
+    // Qwen2.5-72B in groups of 128: 29568 / 8 = 3696 is no multiple, as whoever tried eight GPUs found.
+    let config = known_model("Qwen2.5-72B").unwrap().config;
+    let of = |quantization: serde_json::Value| {
+        ModelShape::from_config(&with_overrides(&config, &json!({ "quantization_config": quantization })))
+            .unwrap()
+            .tensor_parallel_sizes()
+    };
+    assert_eq!(of(json!({"quant_method": "fp8"})), [1, 2, 4, 8, 16, 32, 64]);
+    assert_eq!(of(json!({"quant_method": "gptq", "bits": 4, "group_size": 128})), [1]);
+    assert_eq!(of(json!({"quant_method": "gptq", "bits": 4, "group_size": 32})), [1, 2, 4]);
+    assert_eq!(of(json!({"quant_method": "gptq", "bits": 4, "group_size": -1})), [1, 2, 4, 8, 16, 32, 64]);
 }
