@@ -108,23 +108,39 @@ pub(crate) fn print(settings: &[Setting]) -> String {
 /// The command line as typed, for the manifest and the report. No secret is in it: keys come from the environment,
 /// and values of headers are left out.
 pub(crate) fn command_line(args: impl IntoIterator<Item = String>) -> String {
+    let words: Vec<OsString> = args.into_iter().map(OsString::from).collect();
+    let words = shown(&words).into_iter().enumerate();
+    words
+        .map(|(place, word)| if place == 0 { "precipice".to_owned() } else { quoted(&word) })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// As one word of a shell.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Words of a command line as they may be kept: without the values of headers.
+pub(crate) fn shown<'a>(words: impl IntoIterator<Item = &'a OsString>) -> Vec<String> {
     let mut hide = false;
-    let words = args.into_iter().enumerate().map(|(place, word)| {
-        let hidden = std::mem::replace(&mut hide, word == "--header");
-        let word = match word.strip_prefix("--header=") {
-            Some(header) => format!("--header={}", without_value(header)),
-            None if hidden => without_value(&word),
-            None if place == 0 => "precipice".to_owned(),
-            None => word,
-        };
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-        if word.is_empty() || !word.chars().all(plain) {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        } else {
-            word
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
+    words
+        .into_iter()
+        .map(|word| {
+            let word = word.to_string_lossy();
+            let hidden = std::mem::replace(&mut hide, word == "--header");
+            match word.strip_prefix("--header=") {
+                Some(header) => format!("--header={}", without_value(header)),
+                None if hidden => without_value(&word),
+                None => word.into_owned(),
+            }
+        })
+        .collect()
 }
 
 fn without_value(header: &str) -> String {

@@ -22,6 +22,7 @@
 //! | [`sampler`] | `/metrics` |
 //! | [`audit`] | how well the tool itself kept up |
 //! | [`run`](mod@run) | one run from start to end |
+//! | [`readiness`] | between two runs: does it answer, which process is it, is it idle |
 //! | [`handle`] | progress, Ctrl-C |
 //! | [`fetch`] | one request at a time, blocking: for preflight and sampler |
 //! | [`clock`] | the run's clock |
@@ -35,6 +36,7 @@ pub mod handle;
 pub mod http;
 pub mod load;
 pub mod preflight;
+pub mod readiness;
 pub mod run;
 pub mod sampler;
 mod socket;

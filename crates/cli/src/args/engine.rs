@@ -3,7 +3,7 @@
 use crate::units;
 use clap::ValueEnum;
 
-/// The built-in engine. The defaults are the server of the report that the project started from: Qwen2.5-7B on an
+/// The built-in engine; with `run --url` its limits say what a real server does not say of itself. The defaults are the server of the report that the project started from: Qwen2.5-7B on an
 /// RTX 4090 with 120,064 tokens of KV.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Engine (simulated)")]

@@ -30,7 +30,7 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Say how many requests fit, where the cliff is and what to set, from a model and a GPU, a live server, or its log
     Plan(Box<plan::PlanArgs>),
-    /// Try a grid or a list of settings, simulated on all cores, and put the results side by side
+    /// Try a grid or a list of settings, simulated on all cores or on a real server, and put the results side by side
     Sweep(Box<sweep::SweepArgs>),
     /// Compute the findings of a run
     Analyze(AnalyzeArgs),

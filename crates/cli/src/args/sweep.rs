@@ -5,6 +5,7 @@ use crate::units;
 use clap::ValueEnum;
 use precipice_decide::sweep::Axis;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Flags of `precipice sweep`: those of `precipice run`, which all runs share, and what is varied.
 #[derive(Debug, clap::Args)]
@@ -13,6 +14,8 @@ pub(crate) struct SweepArgs {
     pub(crate) config: ConfigArgs,
     #[command(flatten)]
     pub(crate) sweep: VariedArgs,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     #[command(flatten)]
     pub(crate) target: target::TargetArgs,
     #[command(flatten)]
@@ -65,6 +68,22 @@ pub(crate) struct VariedArgs {
     /// Language of table and page
     #[arg(long, value_enum, default_value_t = Lang::En, help_heading = "Output")]
     pub(crate) lang: Lang,
+}
+
+/// What a sweep of a real server (`--url`) needs besides.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Real server")]
+pub(crate) struct LiveArgs {
+    /// Restarts the server for a setting, run by sh: 'COMMAND {flags}', or with {max-num-seqs} for a single value; it
+    /// returns once the old server is gone and the new one is started
+    #[arg(long, value_name = "COMMAND", requires = "url")]
+    pub(crate) restart_cmd: Option<String>,
+    /// How long a restart may take until the server answers
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = units::time)]
+    pub(crate) restart_timeout: Duration,
+    /// How long to wait for a server that is busy with other work
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = units::time)]
+    pub(crate) idle_timeout: Duration,
 }
 
 /// The report's five next steps.

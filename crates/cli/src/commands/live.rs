@@ -1,25 +1,57 @@
 //! `precipice run --url`: drive a real server.
 
 use super::directory;
+use super::interrupts::Interrupts;
 use super::present;
 use crate::args::RunArgs;
+use crate::args::engine::EngineArgs;
+use crate::args::target::ClientArgs;
 use crate::config::Setting;
 use crate::outcome::{Outcome, usage};
 use crate::printer;
 use crate::progress::LoadBar;
 use crate::resolve;
-use anyhow::{Context, Result};
+use anyhow::Result;
+use precipice_archive::RunDir;
 use precipice_drive::preflight::{Preflight, preflight};
 use precipice_drive::{DrivePlan, Handle};
-use precipice_record::{Manifest, ServerFacts, Source};
+use precipice_record::{Manifest, Run, RunState, ServerFacts, Source};
 use precipice_workload::Plan;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+/// A run that is on disk.
+pub(crate) struct Measured {
+    pub(crate) dir: RunDir,
+    /// The client set the figures, or the counts do not add up.
+    pub(crate) bottleneck: bool,
+    pub(crate) state: RunState,
+}
+
 /// Drives the server at `url`, then explains.
 pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Outcome> {
+    let interrupts = Interrupts::watch(args.output.quiet)?;
+    let measured = measure(args, url, settings, &interrupts)?;
+    let (_, outcome) = present::present(&measured.dir, &args.output)?;
+    if args.client.strict && measured.bottleneck {
+        printer::note(
+            "--strict: this result is not to be believed; the reason stands at the top of the summary",
+        );
+        return Ok(Outcome::PromiseBroken);
+    }
+    Ok(outcome)
+}
+
+/// A load, and the server that it is for.
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    pub(crate) found: Preflight,
+}
+
+/// Makes the load and asks the server whether it can work.
+pub(crate) fn prepare(args: &RunArgs, url: &str) -> Result<Prepared> {
     let plan = resolve::load::workload(&args.load, &directory::salt())?;
     let options = resolve::target::options(&args.target, url)?;
     let target = resolve::target::target(&options)?;
@@ -30,8 +62,20 @@ pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Out
     if let Some(log) = log {
         found.server.complete(log);
     }
+    found.server.complete(said(&args.engine));
+    Ok(Prepared { plan, found })
+}
+
+/// Drives the server at `url` and writes the run down.
+pub(crate) fn measure(
+    args: &RunArgs,
+    url: &str,
+    settings: &[Setting],
+    interrupts: &Interrupts,
+) -> Result<Measured> {
+    let Prepared { plan, found } = prepare(args, url)?;
     let mut load = resolve::load::facts(&plan);
-    load.endpoint = Some(target.endpoint.path().to_owned());
+    load.endpoint = Some(found.target.endpoint.path().to_owned());
     load.ignore_eos = Some(!args.target.allow_eos);
     let spec = serde_json::to_value(plan.spec())?;
     let mut manifest = directory::manifest(Source::Live, load, found.server.clone(), settings, &spec);
@@ -39,19 +83,43 @@ pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Out
     let mut writer = directory::open(&args.output, &manifest)?;
 
     let handle = Handle::new();
-    watch_interrupts(&handle, args.output.quiet)?;
+    interrupts.steer(&handle);
     let driven = drive(args, &plan, found, &handle, &mut writer);
     let bottleneck = finish(&mut manifest, &driven);
     let dir = writer.finish(&manifest)?;
     driven?;
-    let (_, outcome) = present::present(&dir, &args.output)?;
-    if args.client.strict && bottleneck {
-        printer::note(
-            "--strict: this result is not to be believed; the reason stands at the top of the summary",
-        );
-        return Ok(Outcome::PromiseBroken);
+    Ok(Measured { dir, bottleneck, state: manifest.state })
+}
+
+/// What the flags say of a server that does not say it itself.
+fn said(engine: &EngineArgs) -> ServerFacts {
+    ServerFacts {
+        max_num_seqs: engine.max_num_seqs,
+        max_num_batched_tokens: engine.max_num_batched_tokens,
+        max_model_len: engine.max_model_len,
+        ..ServerFacts::default()
     }
-    Ok(outcome)
+}
+
+/// Drives a load whose rows are wanted at once and not on disk, without metrics.
+pub(crate) fn in_memory(found: &Preflight, plan: &Plan, client: &ClientArgs, handle: &Handle) -> Result<Run> {
+    let mut run = Run::default();
+    let outcome = precipice_drive::run(
+        DrivePlan {
+            target: found.target.clone(),
+            form: found.form.clone(),
+            load: resolve::target::load(plan, client),
+            warmup: Box::new(plan.warmup()),
+            requests: Box::new(plan.requests()),
+            metrics: Vec::new(),
+            metrics_every: Duration::from_secs(1),
+            server: found.server.clone(),
+        },
+        &mut run,
+        handle,
+    )?;
+    run.manifest.window = outcome.window;
+    Ok(run)
 }
 
 fn drive(
@@ -99,22 +167,6 @@ fn finish(manifest: &mut Manifest, driven: &Result<precipice_drive::Outcome>) ->
     manifest.audit = Some(outcome.verdict.audit.clone());
     manifest.warnings.extend(outcome.verdict.warnings.iter().cloned());
     outcome.verdict.bottleneck
-}
-
-/// The first Ctrl-C (or SIGTERM) stops sending, the second ends what is in flight; the run is kept either way.
-fn watch_interrupts(handle: &Handle, quiet: bool) -> Result<()> {
-    let handle = handle.clone();
-    ctrlc::set_handler(move || {
-        let first = handle.interrupt();
-        if !quiet {
-            printer::note(if first {
-                "stopping: waiting for the requests in flight (Ctrl-C again cancels them)"
-            } else {
-                "cancelling the requests in flight"
-            });
-        }
-    })
-    .context("the interrupt handler could not be set")
 }
 
 pub(crate) fn read_log(path: &Path) -> Result<ServerFacts> {

@@ -5,6 +5,7 @@ mod calibrate;
 mod directory;
 mod engine;
 mod import;
+mod interrupts;
 pub(crate) mod live;
 mod plan;
 mod present;

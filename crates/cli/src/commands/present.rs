@@ -44,12 +44,18 @@ impl Explained {
     }
 }
 
-/// Analyses a finished run, writes `findings.json` and `report.html` into it and prints the summary (or, with
-/// `--json`, the findings) on stdout.
-pub(crate) fn present(dir: &RunDir, output: &OutputArgs) -> Result<(Explained, Outcome)> {
+/// Analyses a finished run and writes `findings.json` into it.
+pub(crate) fn explain(dir: &RunDir) -> Result<(Explained, String)> {
     let explained = Explained::open(dir.root(), None)?;
     let json = precipice_report::json(&explained.analysis)?;
     std::fs::write(dir.findings(), json.as_bytes()).with_context(|| dir.findings().display().to_string())?;
+    Ok((explained, json))
+}
+
+/// Analyses a finished run, writes `findings.json` and `report.html` into it and prints the summary (or, with
+/// `--json`, the findings) on stdout.
+pub(crate) fn present(dir: &RunDir, output: &OutputArgs) -> Result<(Explained, Outcome)> {
+    let (explained, json) = explain(dir)?;
     if !output.no_report {
         let page = precipice_report::html(&[explained.item()], output.lang.into());
         std::fs::write(dir.report(), page).with_context(|| dir.report().display().to_string())?;

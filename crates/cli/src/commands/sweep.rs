@@ -1,17 +1,18 @@
 //! `precipice sweep`: settings side by side.
 
+mod live;
+mod server;
+mod simulated;
 mod store;
 
 use super::present;
-use super::simulate;
 use crate::args::sweep::SweepArgs;
 use crate::outcome::{Outcome, usage};
 use crate::printer;
-use crate::progress::Counter;
 use crate::resolve::sweep::{self, Planned, Sweep};
 use anyhow::{Context as _, Result};
-use precipice_decide::sweep::{Outcome as Result_, Preset, Swept};
-use precipice_decide::{How, parallel, trial};
+use precipice_decide::How;
+use precipice_decide::sweep::{Preset, Swept};
 use std::ffi::OsString;
 use store::Store;
 
@@ -39,39 +40,17 @@ pub(crate) fn run(args: &SweepArgs, words: &[OsString]) -> Result<Outcome> {
             sweep.runs.len()
         ));
     }
-    simulated(args, &todo, &mut store)?;
-    present(args, &sweep, &store, &columns)
-}
-
-/// All cores, results kept as they come.
-fn simulated(args: &SweepArgs, todo: &[&Planned], store: &mut Store) -> Result<()> {
-    let threads = args.sweep.threads.map_or_else(parallel::cores, |threads| threads as usize);
-    let mut counter = Counter::new("runs", Some(todo.len() as u64), args.sweep.quiet);
-    let mut failed = None;
-    let mut done = 0;
-    let work = |run: &&Planned| -> Result<Result_> {
-        let (machine, plan, conditions) = simulate::trial(&run.args)?;
-        let trial = trial::run(&machine, &plan, &conditions)
-            .map_err(|error| usage(format!("setting {}: {error}", run.point)))?;
-        Ok(Result_ { point: run.point.clone(), repeat: run.repeat, seed: run.seed, figures: trial.whole })
+    let Some(url) = &args.target.url else {
+        simulated::run(args, &todo, &mut store)?;
+        present(args, &sweep, &store, columns)?;
+        return Ok(Outcome::Done);
     };
-    parallel::map(todo, threads, work, |_, result| {
-        done += 1;
-        counter.show(done);
-        let kept = match result {
-            Ok(outcome) => store.keep(outcome),
-            Err(error) => Err(anyhow::anyhow!("{error:#}")),
-        };
-        match kept {
-            Ok(()) => true,
-            Err(error) => {
-                failed.get_or_insert(error);
-                false
-            }
-        }
-    });
-    counter.finish();
-    failed.map_or(Ok(()), Err)
+    let ended = live::run(args, url, &todo, &mut store)?;
+    // What is finished is shown, however it ended.
+    if !store.outcomes().is_empty() {
+        present(args, &sweep, &store, columns)?;
+    }
+    Ok(ended.outcome(&store, args))
 }
 
 fn columns(args: &SweepArgs) -> Result<Vec<String>> {
@@ -91,14 +70,21 @@ fn columns(args: &SweepArgs) -> Result<Vec<String>> {
     }
 }
 
-fn present(args: &SweepArgs, sweep: &Sweep, store: &Store, columns: &[String]) -> Result<Outcome> {
-    let swept = Swept::new(&sweep.points, store.outcomes(), sweep.base.clone(), How::Simulated);
+fn present(args: &SweepArgs, sweep: &Sweep, store: &Store, mut columns: Vec<String>) -> Result<()> {
+    let how = if args.target.url.is_some() { How::Measured } else { How::Simulated };
+    // A figure is of completed requests alone; who reads it must see that others failed.
+    if store.outcomes().iter().any(|outcome| outcome.figures.failed > 0)
+        && !["failed", "refused_share"].iter().any(|name| columns.iter().any(|column| column == name))
+    {
+        columns.push("failed".to_owned());
+    }
+    let swept = Swept::new(&sweep.points, store.outcomes(), sweep.base.clone(), how);
     let csv = swept.csv();
     store.write("table.csv", &csv)?;
     let json = serde_json::to_string_pretty(&swept).context("a sweep is JSON")?;
     store.write("table.json", &json)?;
     if !args.sweep.no_report {
-        let page = precipice_report::sweep_html(&swept, columns, args.sweep.lang.into());
+        let page = precipice_report::sweep_html(&swept, &columns, args.sweep.lang.into());
         store.write("report.html", &page)?;
     }
     printer::data(&if args.sweep.json {
@@ -106,10 +92,10 @@ fn present(args: &SweepArgs, sweep: &Sweep, store: &Store, columns: &[String]) -
     } else if args.sweep.csv {
         csv
     } else {
-        precipice_report::sweep_terminal(&swept, columns, args.sweep.lang.into(), present::style())
+        precipice_report::sweep_terminal(&swept, &columns, args.sweep.lang.into(), present::style())
     })?;
     if !args.sweep.quiet {
         printer::note(&format!("results: {}", store.root().display()));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }

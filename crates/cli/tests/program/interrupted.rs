@@ -1,40 +1,12 @@
 //! What is left of a run that did not end by itself.
 
 use crate::harness::{command, json};
+use crate::server::Server;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// A simulated server, which ends with the test.
-struct Server {
-    process: Child,
-    url: String,
-    _stdout: BufReader<ChildStdout>,
-}
-
-impl Server {
-    fn start(dir: &Path) -> Self {
-        let mut process = command(&["serve", "--port", "0", "--exit-after", "120s"], dir)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut stdout = BufReader::new(process.stdout.take().unwrap());
-        let mut url = String::new();
-        stdout.read_line(&mut url).unwrap();
-        Self { process, url: url.trim().to_owned(), _stdout: stdout }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-}
 
 /// A run of many seconds, underway: token rows have reached the disk.
 fn underway(server: &Server, dir: &Path) -> Child {
@@ -84,7 +56,7 @@ fn requests(findings: &Value, what: &str) -> u64 {
 #[test]
 fn a_killed_run_opens_and_says_that_it_was_killed() {
     let dir = TempDir::new().unwrap();
-    let server = Server::start(dir.path());
+    let server = Server::start(&[], dir.path());
     let mut run = underway(&server, dir.path());
     run.kill().unwrap();
     run.wait().unwrap();
@@ -107,7 +79,7 @@ fn a_killed_run_opens_and_says_that_it_was_killed() {
 /// Sends `signals`, waits for the end and gives what the run says of itself.
 fn interrupted(signals: &[&str]) -> Value {
     let dir = TempDir::new().unwrap();
-    let server = Server::start(dir.path());
+    let server = Server::start(&[], dir.path());
     let run = underway(&server, dir.path());
     for name in signals {
         signal(&run, name);
@@ -132,4 +104,42 @@ fn a_polite_kill_is_a_ctrl_c() {
     let found = interrupted(&["-TERM"]);
     assert_eq!(found["state"], "interrupted");
     assert_eq!(requests(&found, "completed"), requests(&found, "sent"));
+}
+
+#[test]
+fn an_interrupted_sweep_keeps_what_is_finished() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(&[], dir.path());
+    let args = [
+        "sweep",
+        "--url",
+        &server.url,
+        "--set",
+        "concurrency=1,2,4",
+        "--repeats",
+        "20",
+        "-n",
+        "4",
+        "--input-tokens",
+        "32",
+        "--output-tokens",
+        "20",
+        "-o",
+        "out",
+    ];
+    let mut sweep = command(&args, dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let results = || std::fs::read_to_string(dir.path().join("out/results.jsonl")).unwrap_or_default();
+    let begun = Instant::now();
+    while results().lines().count() < 2 {
+        assert!(begun.elapsed() < Duration::from_mins(1), "no results reach the disk");
+        std::thread::yield_now();
+    }
+    signal(&sweep, "-INT");
+    assert_eq!(sweep.wait().unwrap().code(), Some(1));
+    let kept = results();
+    assert!(kept.ends_with('\n') && (2..60).contains(&kept.lines().count()), "{kept}");
+    let mut message = String::new();
+    std::io::Read::read_to_string(&mut sweep.stderr.take().unwrap(), &mut message).unwrap();
+    assert!(message.contains("interrupted; what is finished is kept"), "{message}");
+    assert!(dir.path().join("out/table.csv").is_file());
 }

@@ -6,6 +6,9 @@ mod command;
 mod harness;
 #[cfg(unix)]
 mod interrupted;
+#[cfg(unix)]
+mod live_sweep;
 mod plan;
 mod plan_server;
+mod server;
 mod sweep;

@@ -1,36 +1,13 @@
 //! `precipice plan --url`: what a live server says of itself.
 
-use crate::harness::{command, json, refused};
+use crate::harness::{json, refused};
+use crate::server::Server;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::thread;
 use tempfile::TempDir;
-
-/// `precipice serve` on a free port, ended with the test.
-struct Served {
-    child: Child,
-    url: String,
-}
-
-impl Served {
-    fn start(args: &[&str], dir: &Path) -> Self {
-        let all = [&["serve", "--port", "0", "--exit-after", "2m"], args].concat();
-        let mut child = command(&all, dir).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Self { child, url: url.trim().to_owned() }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
 
 /// A server that answers `GET path` with these bodies and everything else with 404.
 fn answering(pages: &'static [(&'static str, &'static str)]) -> String {
@@ -74,7 +51,7 @@ fn a_live_server_is_planned_for_as_the_same_flags_would_be() {
     let flags = ["--model", "Llama-3.1-8B", "--gpu", "H100", "--num-gpu-blocks-override", "900"];
     let flags = [&flags[..], &["--max-model-len", "4096", "--block-size", "32"]].concat();
     let flags = [&flags[..], &["--kv-cache-dtype", "fp8", "--no-enable-prefix-caching"]].concat();
-    let served = Served::start(&[&flags[..], &["--served-model-name", "chat"]].concat(), dir.path());
+    let served = Server::start(&[&flags[..], &["--served-model-name", "chat"]].concat(), dir.path());
     let limits = ["--max-num-seqs", "64", "--max-num-batched-tokens", "4096"];
     let asked = plan(&[&["--url", &served.url, "--gpu", "H100"], &limits[..]].concat(), dir.path());
     let given = plan(&[&flags[..], &limits].concat(), dir.path());

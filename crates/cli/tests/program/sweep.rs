@@ -138,10 +138,5 @@ fn contradictions_are_named_before_anything_runs() {
         dir.path(),
         &["--columns speed", "output_throughput"],
     );
-    refused(
-        &["--set", "max-num-seqs=1,2", "--url", "http://127.0.0.1:1"],
-        dir.path(),
-        &["--url", "simulated"],
-    );
     assert!(!dir.path().join("sweeps").exists());
 }

@@ -20,6 +20,19 @@ pub struct Outcome {
     pub seed: u64,
     /// What it came to.
     pub figures: Figures,
+    /// Where the run is, within the directory of the sweep; absent when it was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The client set the figures, or its counts and the server's do not agree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
+}
+
+impl Outcome {
+    /// A run that nobody doubts and nobody wrote down.
+    pub fn of(point: &Point, repeat: u32, seed: u64, figures: Figures) -> Self {
+        Self { point: point.clone(), repeat, seed, figures, run: None, doubtful: false }
+    }
 }
 
 /// A point with the mean of its repeats.
@@ -139,7 +152,7 @@ mod tests {
     fn outcome(value: &str, repeat: u32, throughput: f64) -> Outcome {
         let figures = Figures { output_throughput: Some(throughput), ..Figures::default() };
         let point = Point(vec![("input-tokens".to_owned(), value.to_owned())]);
-        Outcome { point, repeat, seed: u64::from(repeat), figures }
+        Outcome::of(&point, repeat, u64::from(repeat), figures)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A run in figures, whether simulated or measured.
 
 use precipice_analyze::Findings;
-use precipice_analyze::findings::Distribution;
+use precipice_analyze::findings::{Distribution, Recompute};
 use serde::{Deserialize, Serialize};
 
 /// Share of the time, 0..1, in which requests waited, by what held them back.
@@ -29,8 +29,8 @@ pub struct Counters {
     pub prefill_kv_computed: Option<f64>,
     /// `vllm:num_preemptions_total`
     pub preemptions: Option<f64>,
-    /// Tokens that the engine really computed.
-    pub scheduled_tokens: u64,
+    /// Tokens that the engine really computed; a real server does not say.
+    pub scheduled_tokens: Option<u64>,
     /// FLOPs if nothing were computed twice.
     pub expected_flops: Option<f64>,
     /// `vllm:estimated_flops_per_gpu_total`
@@ -87,6 +87,23 @@ pub struct Figures {
     pub counters: Option<Counters>,
 }
 
+/// The ledgers of an analysed run. Absent when what the requests need is not known.
+fn counters(ledgers: &Recompute) -> Option<Counters> {
+    let counted = |name: &str| {
+        ledgers.counters.iter().find(|counter| counter.name == name).map(|counter| counter.measured)
+    };
+    Some(Counters {
+        expected_tokens: ledgers.expected_tokens?,
+        iteration_tokens: counted("iteration_tokens"),
+        prompt_tokens: counted("prompt_tokens"),
+        prefill_kv_computed: None,
+        preemptions: None,
+        scheduled_tokens: ledgers.scheduled_tokens,
+        expected_flops: ledgers.flops_expected,
+        flops: ledgers.flops_measured,
+    })
+}
+
 /// A figure by name, as tables and plots call it.
 pub type Named = (&'static str, Option<f64>);
 
@@ -117,7 +134,7 @@ impl Figures {
             preemptions_per_minute: server.preemptions.per_minute,
             recomputed_tokens: server.recompute.recomputed_tokens.map(|tokens| tokens.round() as u64),
             blocked: None,
-            counters: None,
+            counters: counters(&server.recompute),
         }
     }
 
@@ -196,7 +213,7 @@ impl Figures {
         if let Some(counters) = self.counters {
             all.extend([
                 ("expected_tokens", count(counters.expected_tokens)),
-                ("scheduled_tokens", count(counters.scheduled_tokens)),
+                ("scheduled_tokens", counters.scheduled_tokens.map(|n| n as f64)),
                 ("iteration_tokens", counters.iteration_tokens),
                 ("prompt_tokens", counters.prompt_tokens),
                 ("prefill_kv_computed", counters.prefill_kv_computed),

@@ -118,7 +118,7 @@ impl Tally {
             prompt_tokens: value(1),
             prefill_kv_computed: value(2),
             preemptions: value(3),
-            scheduled_tokens: self.now.scheduled,
+            scheduled_tokens: Some(self.now.scheduled),
             expected_flops: Some(*flops),
             flops: value(4),
         });

@@ -3,15 +3,15 @@
 use super::options;
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::target::{ClientArgs, SamplerArgs};
-use crate::commands::directory;
+use crate::commands::{directory, live};
 use crate::outcome::usage;
 use crate::printer;
 use crate::resolve;
 use crate::resolve::model;
 use anyhow::Result;
 use precipice_decide::calibrate::{Calibration, Limits, Stage, from_client, stages};
+use precipice_drive::Handle;
 use precipice_drive::preflight::{Preflight, preflight};
-use precipice_drive::{DrivePlan, Handle};
 use precipice_record::{Run, ServerFacts};
 use precipice_workload::{Plan, Spec};
 use std::time::{Duration, Instant};
@@ -136,21 +136,5 @@ fn drive(plan: &Plan, found: &Preflight) -> Result<Run> {
         client_threads: None,
         strict: false,
     };
-    let mut run = Run::default();
-    let outcome = precipice_drive::run(
-        DrivePlan {
-            target: found.target.clone(),
-            form: found.form.clone(),
-            load: resolve::target::load(plan, &client),
-            warmup: Box::new(plan.warmup()),
-            requests: Box::new(plan.requests()),
-            metrics: Vec::new(),
-            metrics_every: Duration::from_secs(1),
-            server: found.server.clone(),
-        },
-        &mut run,
-        &Handle::new(),
-    )?;
-    run.manifest.window = outcome.window;
-    Ok(run)
+    live::in_memory(found, plan, &client, &Handle::new())
 }

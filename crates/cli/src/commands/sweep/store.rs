@@ -76,6 +76,14 @@ impl Store {
         })
     }
 
+    /// A name for the directory of a run, within this one. What a kill left of an earlier try stays where it is.
+    pub(super) fn new_run(&self, run: &Planned) -> String {
+        let name = format!("runs/{:03}-{}", run.place, run.repeat + 1);
+        let again = (2_u32..).map(|count| format!("{name}-{count}"));
+        let mut names = std::iter::once(name.clone()).chain(again);
+        names.find(|name| !self.root.join(name).exists()).unwrap_or(name)
+    }
+
     /// Appends a result.
     pub(super) fn keep(&mut self, outcome: &Outcome) -> Result<()> {
         let mut line = serde_json::to_string(outcome)?;

@@ -1,0 +1,156 @@
+//! What belongs to a real server, and the command that restarts it with that.
+
+use super::flags::{Flags, of_engine, of_run};
+use crate::config::quoted;
+use crate::outcome::usage;
+use crate::units;
+use anyhow::Result;
+use precipice_decide::sweep::Point;
+
+/// Flags of `run` that describe the built-in engine and are no flags of a server.
+const DESCRIBE: [&str; 5] = ["gpu", "profile", "gpu-memory", "gpu-bandwidth", "gpu-tflops"];
+/// Sizes, which vLLM takes as numbers of bytes.
+const SIZES: [&str; 1] = ["kv-cache-memory-bytes"];
+/// Stands for all of the server's flags in `--restart-cmd`.
+const ALL: &str = "{flags}";
+
+/// The state of the server that a run needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Restart {
+    /// What `sh` is to run.
+    pub(crate) command: String,
+    /// Runs with the same need no restart between them.
+    pub(crate) state: String,
+}
+
+/// A setting belongs to the server, not to the load.
+fn of_server(name: &str) -> bool {
+    of_engine(name) || !of_run(name)
+}
+
+/// The command that brings the server to `point`; absent without `--restart-cmd`.
+///
+/// # Errors
+/// When a setting of the server has no way into it.
+pub(super) fn restart(template: Option<&str>, base: &Flags, point: &Point) -> Result<Option<Restart>> {
+    let own = base.iter().filter(|(name, _)| of_server(name));
+    let mut settings: Vec<(String, String)> = Vec::new();
+    for (name, words) in own {
+        settings.push((name.clone(), value(name, words)));
+    }
+    settings.extend(point.0.iter().filter(|(name, _)| of_server(name)).cloned());
+    if let Some((name, _)) = settings.iter().find(|(name, _)| DESCRIBE.contains(&name.as_str())) {
+        return Err(usage(format!(
+            "--{name} describes the built-in engine; with --url the server is what it is: leave it out"
+        )));
+    }
+    let Some(template) = template else {
+        return match settings.first() {
+            Some((name, _)) => Err(usage(format!(
+                "--{name} is a setting of the server, which must be restarted for it: say how with --restart-cmd \
+                 'COMMAND {ALL}'"
+            ))),
+            None => Ok(None),
+        };
+    };
+    let mut command = template.to_owned();
+    let mut flags = Vec::new();
+    for (name, value) in &settings {
+        let value = plain(name, value)?;
+        let hole = format!("{{{name}}}");
+        if !template.contains(ALL) && !template.contains(&hole) {
+            return Err(usage(format!(
+                "--restart-cmd does not use {name}: put {ALL} (all of the server's flags) or {hole} (this value) into it"
+            )));
+        }
+        command = command.replace(&hole, &quoted(&value));
+        match value.as_str() {
+            "true" => flags.push(format!("--{name}")),
+            "false" => {}
+            value => flags.push(format!("--{name} {}", quoted(value))),
+        }
+    }
+    let command = command.replace(ALL, &flags.join(" "));
+    // Without settings of the server, each setting of the load gets a fresh one.
+    let state = if settings.is_empty() { point.to_string() } else { command.clone() };
+    Ok(Some(Restart { command, state }))
+}
+
+/// The value among the words that give a flag; a switch is true.
+fn value(name: &str, words: &[std::ffi::OsString]) -> String {
+    let first = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    match (first.strip_prefix(&format!("--{name}=")), words.get(1)) {
+        (Some(inline), _) => inline.to_owned(),
+        (None, Some(word)) => word.to_string_lossy().into_owned(),
+        (None, None) => "true".to_owned(),
+    }
+}
+
+fn plain(name: &str, value: &str) -> Result<String> {
+    if !SIZES.contains(&name) {
+        return Ok(value.to_owned());
+    }
+    units::bytes(value).map(|bytes| bytes.to_string()).map_err(|error| usage(format!("--{name}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Flags, restart};
+    use precipice_decide::sweep::Point;
+
+    fn point(pairs: &[(&str, &str)]) -> Point {
+        Point(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    fn base(words: &[&str]) -> Flags {
+        words
+            .iter()
+            .map(|word| {
+                let name = word.trim_start_matches("--").split('=').next().unwrap();
+                (name.to_owned(), vec![word.into()])
+            })
+            .collect()
+    }
+
+    #[test]
+    fn settings_of_the_server_go_into_the_command_and_those_of_the_load_do_not() {
+        let at = point(&[
+            ("max-num-seqs", "16"),
+            ("concurrency", "8"),
+            ("kv-cache-memory-bytes", "4GiB"),
+            ("some-future-flag", "it's"),
+            ("async-scheduling", "true"),
+            ("enforce-eager", "false"),
+        ]);
+        let shared = base(&["--block-size=32", "--input-tokens=100"]);
+        let made = restart(Some("go {flags} # {max-num-seqs} ${HOME} {x}"), &shared, &at).unwrap().unwrap();
+        assert_eq!(
+            made.command,
+            "go --block-size 32 --max-num-seqs 16 --kv-cache-memory-bytes 4294967296 --some-future-flag \
+             'it'\\''s' --async-scheduling # 16 ${HOME} {x}"
+        );
+        assert_eq!(made.state, made.command);
+    }
+
+    #[test]
+    fn without_settings_of_the_server_each_setting_gets_a_fresh_one() {
+        let restarts: Vec<_> = ["1", "2"]
+            .map(|clients| restart(Some("go"), &Flags::new(), &point(&[("concurrency", clients)])).unwrap())
+            .into();
+        assert_ne!(restarts[0].as_ref().unwrap().state, restarts[1].as_ref().unwrap().state);
+        assert_eq!(restart(None, &Flags::new(), &point(&[("concurrency", "1")])).unwrap(), None);
+    }
+
+    #[test]
+    fn a_setting_that_cannot_reach_the_server_is_refused() {
+        let limit = point(&[("max-num-seqs", "16")]);
+        let says = |template: Option<&str>, base: &Flags, point: &Point, word: &str| {
+            let message = restart(template, base, point).unwrap_err().to_string();
+            assert!(message.contains(word), "{message}");
+        };
+        says(None, &Flags::new(), &limit, "--restart-cmd");
+        says(Some("go"), &Flags::new(), &limit, "{max-num-seqs}");
+        says(Some("go {flags}"), &base(&["--gpu=H200"]), &limit, "--gpu");
+        says(Some("go {flags}"), &Flags::new(), &point(&[("kv-cache-memory-bytes", "much")]), "much");
+    }
+}

@@ -1,0 +1,74 @@
+//! What is asked of a server between two runs: does it answer, which process is it, is it idle.
+
+use crate::fetch::Fetcher;
+use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT};
+use crate::sampler::meaning::{Meaning, meaning};
+use crate::sampler::{MetricsSource, PAGE_LIMIT};
+use crate::target::Target;
+use precipice_wire::prometheus;
+
+/// The server answers as one that takes requests. vLLM lists its models once the engine is up, not before.
+///
+/// # Errors
+/// What it did instead, in words.
+pub fn answers(target: &Target) -> Result<(), String> {
+    let mut fetcher = Fetcher::new(target.origin.clone());
+    let reply = fetcher
+        .fetch("GET", &target.path("/v1/models"), None, ASK_TIMEOUT, ANSWER_LIMIT)
+        .map_err(|error| error.to_string())?;
+    match reply.head.status {
+        200 => Ok(()),
+        status => Err(format!("/v1/models answered {status}")),
+    }
+}
+
+/// A replica at one moment. What it does not export is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sight {
+    /// Requests running and waiting.
+    pub requests: Option<f64>,
+    /// Start of the process, seconds since the Unix epoch: another one is another process.
+    pub started: Option<f64>,
+}
+
+/// Looks at a replica's metrics.
+///
+/// # Errors
+/// Why the page could not be read, in words.
+pub fn look(source: &MetricsSource) -> Result<Sight, String> {
+    let mut fetcher = Fetcher::new(source.origin.clone());
+    let reply = fetcher
+        .fetch("GET", &source.path, None, ASK_TIMEOUT, PAGE_LIMIT)
+        .map_err(|error| error.to_string())?;
+    if reply.head.status != 200 {
+        return Err(format!("status {}", reply.head.status));
+    }
+    sight(&reply.body)
+}
+
+fn sight(page: &[u8]) -> Result<Sight, String> {
+    let mut sight = Sight::default();
+    prometheus::samples(page, |sample| match meaning(sample.name) {
+        Some(Meaning::Running | Meaning::Waiting) => {
+            sight.requests = Some(sight.requests.unwrap_or(0.0) + sample.value);
+        }
+        Some(Meaning::ProcessStart) => sight.started = Some(sample.value),
+        _ => {}
+    })
+    .map_err(|error| error.to_string())?;
+    Ok(sight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sight, sight};
+
+    #[test]
+    fn running_and_waiting_add_up_and_what_is_not_exported_is_absent() {
+        let page = b"vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_waiting{engine=\"0\"} 4\n\
+            process_start_time_seconds 17.5\n";
+        assert_eq!(sight(page), Ok(Sight { requests: Some(7.0), started: Some(17.5) }));
+        assert_eq!(sight(b"up 1\n"), Ok(Sight::default()));
+        assert!(sight(b"<html>").is_err());
+    }
+}
