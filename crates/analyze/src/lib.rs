@@ -12,6 +12,7 @@
 //! | [`stats`] | order statistics, intervals, lines, series |
 //! | `client` | counts, throughput, latencies, gaps, in-flight |
 //! | `server` | gauges, counters and histograms over replicas; preemptions, TTFT parts, Little's law |
+//! | [`catalog`] | what the engine's catalog calls a run's model and GPU |
 //! | [`capacity`] | the KV pool, and what the load asked of it |
 //! | `schedule` | what was in each engine step and how long it took: recorded, or played again by the engine |
 //! | `recompute` | what was computed twice, by three ledgers |
@@ -24,6 +25,7 @@
 //! Every figure's definition, with its edge cases and its source, is in `docs/method.md`.
 
 pub mod capacity;
+pub mod catalog;
 pub mod diagnosis;
 pub mod figures;
 pub mod findings;

@@ -28,6 +28,9 @@ pub(crate) struct VllmBenchArgs {
     /// The model's shape: a name of the catalog or a config.json
     #[arg(long, value_name = "NAME|config.json")]
     pub(crate) model_config: Option<String>,
+    /// The server's GPU, as the catalog names it: no file of the run says it, and the suggested commands need it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gpu: Option<String>,
     /// The run directory to write
     #[arg(short, long, value_name = "RUN")]
     pub(crate) out: PathBuf,

@@ -6,6 +6,7 @@ use crate::printer;
 use crate::resolve::model;
 use anyhow::Result;
 use precipice_archive::import::{VllmBenchFiles, vllm_bench};
+use precipice_engine::catalog::Gpu;
 
 /// Turns the result of another tool into a run directory.
 pub(crate) fn import(args: &ImportArgs) -> Result<Outcome> {
@@ -16,6 +17,11 @@ pub(crate) fn import(args: &ImportArgs) -> Result<Outcome> {
 
 fn import_vllm_bench(args: &VllmBenchArgs) -> Result<Outcome> {
     let model = args.model_config.as_deref().map(|text| model::model("--model-config", text)).transpose()?;
+    let unknown = |name| {
+        let known = Gpu::known().join(", ");
+        usage(format!("--gpu {name}: the catalog has {known}; leave the flag out for another"))
+    };
+    let gpu = args.gpu.as_deref().map(|name| Gpu::named(name).map_err(|_| unknown(name))).transpose()?;
     let files = VllmBenchFiles {
         bench: args.bench.clone(),
         result: args.result,
@@ -28,6 +34,9 @@ fn import_vllm_bench(args: &VllmBenchArgs) -> Result<Outcome> {
     env!("CARGO_PKG_VERSION").clone_into(&mut run.manifest.tool_version);
     if let Some(model) = model {
         run.manifest.server.model_config = Some(model.config);
+    }
+    if let Some(gpu) = gpu {
+        run.manifest.server.gpu = Some(gpu.name);
     }
     let dir = precipice_archive::write(&args.out, &run).map_err(usage)?;
     printer::note(&format!(

@@ -115,12 +115,17 @@ fn the_h200_run_is_imported_and_analysed_to_its_golden_figures() {
             &path(&server, "server.log.gz"),
             "--iterations",
             &path(&server, "iterations.csv.gz"),
+            "--gpu",
+            "nvidia h200",
             "-o",
             "run",
         ],
         dir.path(),
     );
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = precipice(&["report", "run", "--format", "md", "-o", "-"], dir.path());
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("--gpu H200"), "the suggested commands name the GPU: {text}");
     let found = findings(&["analyze", "run", "--json"], dir.path());
     assert_eq!(found["source"], "imported");
     assert_eq!(found["server"]["preemptions"]["count"], 36);
@@ -158,6 +163,10 @@ fn bad_input_is_refused_with_the_flag_that_mends_it() {
     refused(&["run", "--url", "http://127.0.0.1:1"], &["--url"]);
     refused(&["analyze", "."], &["run.json"]);
     refused(&["import", "vllm-bench", "nothing.json", "-o", "x"], &["nothing.json"]);
+    refused(
+        &["import", "vllm-bench", "nothing.json", "--gpu", "Voodoo2", "-o", "x"],
+        &["--gpu", "Voodoo2", "H200"],
+    );
 }
 
 #[test]

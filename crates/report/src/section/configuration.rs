@@ -1,11 +1,11 @@
 //! What was asked, of whom, and how to do it again.
 
+use super::command;
 use crate::document::{Block, Cell, Section};
 use crate::number::{bytes, count, figure, seconds};
 use crate::text::Text;
 use crate::view::View;
-use precipice_record::{LengthFacts, LoadKind, Source};
-use serde_json::Value;
+use precipice_record::{LengthFacts, LoadKind};
 
 /// Load, server, resolved plan, command line.
 pub(crate) fn section(view: &View<'_>) -> Section {
@@ -30,8 +30,10 @@ pub(crate) fn section(view: &View<'_>) -> Section {
             blocks: vec![Block::Verbatim(plan)],
         });
     }
+    let again = command::again(view);
     blocks.push(Block::Paragraph(view.line(Text::ReproduceIntro, &[])));
-    blocks.push(Block::Verbatim(command(view)));
+    blocks.extend(command::open(view, &[&again]));
+    blocks.push(Block::Verbatim(again.text));
     Section { id: "configuration", title: view.line(Text::SectionConfiguration, &[]), blocks }
 }
 
@@ -116,146 +118,4 @@ pub(crate) fn engine(view: &View<'_>) -> Option<String> {
         Some(version) => format!("{engine} {version}"),
         None => engine,
     })
-}
-
-/// The command line that makes this run again, as far as the manifest tells.
-pub(crate) fn command(view: &View<'_>) -> String {
-    // A producer that keeps its own command line is quoted as it is.
-    if let Some(Value::String(line)) = view.manifest.plan.get("command_line") {
-        return line.clone();
-    }
-    command_with(view, pace(view))
-}
-
-/// The same load at a fixed arrival rate.
-pub(crate) fn at_rate(view: &View<'_>, rate: f64) -> String {
-    command_with(view, vec![("rate", format!("{rate:.3}"))])
-}
-
-/// The same load on the built-in engine, with the server's settings as far as the manifest tells and these in
-/// their place. `GPU` stands where the GPU is not known.
-pub(crate) fn simulated(view: &View<'_>, settings: &[(&'static str, String)]) -> String {
-    on_the_engine("precipice simulate", view, settings, &[])
-}
-
-/// The planner on the same load and server.
-pub(crate) fn planned(view: &View<'_>) -> String {
-    on_the_engine("precipice plan", view, &[], &[])
-}
-
-/// A sweep of the same load and server over `what` (`--set ...` or `--preset ...`), which varies these flags.
-pub(crate) fn swept(view: &View<'_>, what: &str, varied: &[&str]) -> String {
-    on_the_engine(&format!("precipice sweep {what}"), view, &[], varied)
-}
-
-/// Flags of the pool: one stands for the other.
-const POOL: [&str; 2] = ["num-gpu-blocks-override", "kv-cache-memory-bytes"];
-
-fn on_the_engine(
-    verb: &str,
-    view: &View<'_>,
-    settings: &[(&'static str, String)],
-    varied: &[&str],
-) -> String {
-    let replaced = |name: &str| {
-        let mut others = settings.iter().map(|(other, _)| *other).chain(varied.iter().copied());
-        others.any(|other| other == name || (POOL.contains(&other) && POOL.contains(&name)))
-    };
-    let server = &view.manifest.server;
-    let mut flags = vec![("model", server.model.clone().unwrap_or_else(|| "MODEL".to_owned()))];
-    flags.extend(load_flags(view, pace(view)).into_iter().filter(|(name, _)| !replaced(name)));
-    flags.push(("gpu", server.gpu.clone().unwrap_or_else(|| "GPU".to_owned())));
-    flags.extend(engine_flags(view).into_iter().filter(|(name, _)| !replaced(name)));
-    flags.extend(settings.iter().cloned());
-    line(verb, &flags, view.manifest.server.prefix_caching == Some(false))
-}
-
-fn pace(view: &View<'_>) -> Vec<(&'static str, String)> {
-    let load = &view.manifest.load;
-    let mut pace = vec![];
-    if matches!(load.kind, LoadKind::Closed | LoadKind::OpenCapped) {
-        let flag = if load.kind == LoadKind::Closed { "concurrency" } else { "max-in-flight" };
-        pace.extend(load.concurrency.map(|n| (flag, n.to_string())));
-    }
-    pace.extend(load.rate_per_s.map(|rate| ("rate", rate.to_string())));
-    pace
-}
-
-fn command_with(view: &View<'_>, pace: Vec<(&'static str, String)>) -> String {
-    let server = &view.manifest.server;
-    let mut flags = vec![];
-    let simulated = view.manifest.source == Source::Simulated;
-    if !simulated {
-        flags.push(("url", server.url.clone().unwrap_or_else(|| "URL".to_owned())));
-    }
-    flags.extend(server.model.clone().map(|model| ("model", model)));
-    flags.extend(load_flags(view, pace));
-    if !simulated {
-        return line("precipice run", &flags, false);
-    }
-    flags.extend(server.gpu.clone().map(|gpu| ("gpu", gpu)));
-    flags.extend(engine_flags(view));
-    line("precipice simulate", &flags, server.prefix_caching == Some(false))
-}
-
-fn load_flags(view: &View<'_>, pace: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
-    let load = &view.manifest.load;
-    let fixed = |lengths: &Option<LengthFacts>| lengths.filter(|l| l.min == l.max).map(|l| l.max.to_string());
-    let flags = [
-        ("requests", load.requests.map(|n| n.to_string())),
-        ("duration", load.duration_s.map(|s| format!("{s}s"))),
-        ("input-tokens", fixed(&load.input_tokens)),
-        ("output-tokens", fixed(&load.output_tokens)),
-        ("warmup", Some(load.warmup).filter(|n| *n > 0).map(|n| n.to_string())),
-        ("seed", load.seed.map(|seed| seed.to_string())),
-    ];
-    pace.into_iter().chain(known(flags)).collect()
-}
-
-fn engine_flags(view: &View<'_>) -> Vec<(&'static str, String)> {
-    let server = &view.manifest.server;
-    let blocks = server.kv.as_ref().and_then(|kv| kv.num_gpu_blocks);
-    known([
-        ("max-num-seqs", server.max_num_seqs.map(|n| n.to_string())),
-        ("max-num-batched-tokens", server.max_num_batched_tokens.map(|n| n.to_string())),
-        ("max-model-len", server.max_model_len.map(|n| n.to_string())),
-        ("num-gpu-blocks-override", blocks.map(|n| n.to_string())),
-    ])
-    .collect()
-}
-
-fn known<const N: usize>(
-    flags: [(&'static str, Option<String>); N],
-) -> impl Iterator<Item = (&'static str, String)> {
-    flags.into_iter().filter_map(|(name, value)| Some((name, value?)))
-}
-
-fn line(verb: &str, flags: &[(&'static str, String)], no_prefix_caching: bool) -> String {
-    let mut parts = vec![verb.to_owned()];
-    parts.extend(flags.iter().map(|(name, value)| format!("--{name} {}", quoted(value))));
-    if no_prefix_caching {
-        parts.push("--no-enable-prefix-caching".to_owned());
-    }
-    parts.join(" \\\n  ")
-}
-
-/// For a POSIX shell.
-pub(crate) fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn a_command_can_be_pasted_safely() {
-        assert_eq!(quoted("Qwen/Qwen2.5-7B"), "Qwen/Qwen2.5-7B");
-        assert_eq!(quoted("a b; rm -rf 'x'"), r"'a b; rm -rf '\''x'\'''");
-        assert_eq!(quoted(""), "''");
-    }
 }

@@ -1,6 +1,6 @@
 //! What this run can't tell, and the experiments that would.
 
-use super::configuration::swept;
+use super::command::{self, Command, swept};
 use crate::document::{Block, Line, Section};
 use crate::number::{count, known};
 use crate::text::Text;
@@ -10,9 +10,12 @@ use precipice_record::{LoadKind, Source};
 /// Caveats that follow from the run, then commands ready to paste.
 pub(crate) fn section(view: &View<'_>) -> Section {
     let mut blocks = vec![Block::List(caveats(view))];
-    for (why, command) in experiments(view) {
+    let experiments = experiments(view);
+    let commands: Vec<&Command> = experiments.iter().map(|(_, command)| command).collect();
+    blocks.extend(command::open(view, &commands));
+    for (why, command) in experiments {
         blocks.push(Block::Paragraph(why));
-        blocks.push(Block::Verbatim(command));
+        blocks.push(Block::Verbatim(command.text));
     }
     Section { id: "next", title: view.line(Text::SectionNext, &[]), blocks }
 }
@@ -61,12 +64,12 @@ fn beyond_sample(view: &View<'_>) -> Vec<String> {
 }
 
 /// Each with its reason. Only what the run leaves open is asked for.
-fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
+fn experiments(view: &View<'_>) -> Vec<(Line, Command)> {
     let findings = &view.analysis.findings;
     let ill = |code: &str| findings.diagnosis.iter().any(|illness| illness.code == code);
     let safe = findings.capacity.resident.safe_batch.filter(|n| *n > 0);
     let asked = known(findings.capacity.concurrency, count);
-    let simulated = |settings: &[(&'static str, String)]| super::configuration::simulated(view, settings);
+    let simulated = |settings: &[(&'static str, String)]| command::simulated(view, settings);
     let mut list = vec![];
     if let (true, Some(safe)) = (ill("kv_capacity") || ill("preemption_thrash"), safe) {
         list.push((
@@ -81,7 +84,7 @@ fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
         ));
     }
     if ["kv_capacity", "sequence_limit", "preemption_thrash"].into_iter().any(ill) {
-        list.push((view.line(Text::TryPlan, &[]), super::configuration::planned(view)));
+        list.push((view.line(Text::TryPlan, &[]), command::planned(view)));
     }
     if ill("kv_capacity") {
         list.push((
@@ -99,12 +102,12 @@ fn experiments(view: &View<'_>) -> Vec<(Line, String)> {
     let preempted = findings.server.preemptions.count.is_some_and(|n| n > 0);
     let uncounted = findings.server.recompute.flops_measured.is_none();
     if preempted && uncounted && view.manifest.source == Source::Live {
-        list.push((view.line(Text::TryCounters, &[]), super::configuration::command(view)));
+        list.push((view.line(Text::TryCounters, &[]), command::again(view)));
     }
     let rate = findings.client.request_throughput.filter(|rate| *rate > 0.0);
     if let (LoadKind::Closed, Some(rate)) = (view.manifest.load.kind, rate) {
         // A tenth below what was completed: a queue has a steady state only below the rate of service.
-        let command = super::configuration::at_rate(view, 0.9 * rate);
+        let command = command::at_rate(view, 0.9 * rate);
         list.push((view.line(Text::TryRate, &[("rate", format!("{:.3}", 0.9 * rate))]), command));
     }
     list

@@ -488,6 +488,10 @@ messages! {
     CaveatClocks: "The clocks of client and server are aligned only roughly: a gap and a scrape of the same moment may be apart." | "客户端与服务端的时钟只能粗略对齐:同一时刻的间隔与采样可能错开。";
     CaveatScrapes: "{gaps} scrapes are missing; gauges say nothing about those moments." | "缺了 {gaps} 次采样,那些时刻的指标未知。";
     CaveatSimulated: "Everything here is a prediction of the engine's model, not a measurement." | "以上全部是引擎模型的预测,不是实测。";
+    ReplaceIntro: "Before pasting, replace what this run does not say:" | "粘贴之前,请替换这次运行没有记录的部分:";
+    ReplaceUrl: "`URL`: the server's address, as in `http://127.0.0.1:8000`" | "`URL`:服务端地址,例如 `http://127.0.0.1:8000`";
+    ReplaceModel: "`MODEL`: the model's name in the catalog, or the path of its `config.json` (an unknown name lists the catalog)" | "`MODEL`:模型在目录里的名字,或它的 `config.json` 路径(写一个不存在的名字会列出目录)";
+    ReplaceGpu: "`GPU`: the server's GPU, as in `'RTX 4090'` or `H200` (an unknown name lists the catalog; `import --gpu` records it with the run)" | "`GPU`:服务端的 GPU,例如 `'RTX 4090'` 或 `H200`(写一个不存在的名字会列出目录;导入时用 `import --gpu` 可以随运行记下)";
     TryMaxNumSeqs: "Set the sequence limit to what fits: the pool holds {safe} requests with their whole contexts, and {asked} were asked for. Admitting no more leaves nothing to preempt; this simulates what it costs, beside today's limit." | "把序列上限设成真实容量:池子装得下 {safe} 条满上下文的请求,而并发是 {asked};不多放,就不用再抢占。用模拟看代价:";
     TryPlan: "Ask the planner where the cliff is for this server and this load, and what to set." | "让规划器算出这台服务器、这种负载的断崖在哪里、该怎么设:";
     TryLimit: "Raise the sequence limit to what the pool holds ({safe}), and see what it does to throughput and ITL." | "把序列上限提到池子装得下的 {safe},看吞吐和 ITL 怎么变:";

@@ -3,7 +3,7 @@
 //! English comes with the diagnosis. The Chinese follows the same rule: the first title of which every figure is
 //! known, and of each sentence of the remedy the first wording of which every figure is.
 
-use crate::document::Line;
+use crate::document::{Line, Span};
 use crate::lang::Lang;
 use precipice_analyze::diagnosis::{shown, worded};
 use precipice_analyze::findings::Diagnosis;
@@ -283,7 +283,7 @@ const EVIDENCE: &[(&str, &str, &str)] = &[
 
 /// Title and remedy of an illness.
 pub(crate) fn diagnosis(illness: &Diagnosis, lang: Lang) -> (Line, Line) {
-    let own = || (Line::plain(illness.title.clone()), Line::plain(illness.remedy.clone()));
+    let own = || (Line::plain(illness.title.clone()), with_code(&illness.remedy));
     let Some(words) = CHINESE.iter().find(|words| lang == Lang::Zh && words.code == illness.code) else {
         return own();
     };
@@ -291,9 +291,30 @@ pub(crate) fn diagnosis(illness: &Diagnosis, lang: Lang) -> (Line, Line) {
     let remedy: String = words.remedies.iter().filter_map(|wordings| first(wordings)).collect();
     // A finding of another version, whose figures have other names.
     match first(words.titles) {
-        Some(title) if !remedy.is_empty() => (Line::plain(title), Line::plain(remedy)),
+        Some(title) if !remedy.is_empty() => (Line::plain(title), with_code(&remedy)),
         _ => own(),
     }
+}
+
+/// A remedy with its flags and what stands in backticks as code.
+fn with_code(text: &str) -> Line {
+    let mut spans = Vec::new();
+    for (place, piece) in text.split('`').enumerate() {
+        if place % 2 == 1 {
+            spans.push(Span::Code(piece.to_owned()));
+            continue;
+        }
+        let mut rest = piece;
+        while let Some(at) = rest.find("--") {
+            let flag = |c: char| c == '-' || c.is_ascii_lowercase();
+            let end = rest[at..].find(|c| !flag(c)).map_or(rest.len(), |length| at + length);
+            spans.extend([Span::Plain(rest[..at].to_owned()), Span::Code(rest[at..end].to_owned())]);
+            rest = &rest[end..];
+        }
+        spans.push(Span::Plain(rest.to_owned()));
+    }
+    spans.retain(|span| !matches!(span, Span::Plain(text) if text.is_empty()));
+    Line(spans)
 }
 
 /// The figures that a diagnosis rests on, in a line. What serves a sentence only has no name here and is left out.
@@ -324,6 +345,15 @@ mod tests {
             .collect();
         names.sort_unstable();
         names
+    }
+
+    #[test]
+    fn flags_and_backticks_of_a_remedy_are_code() {
+        let line = with_code("设 --max-num-seqs 14,`precipice plan` 会算;--kv-cache-dtype");
+        let code: Vec<_> = line.0.iter().filter(|span| matches!(span, Span::Code(_))).cloned().collect();
+        let flag = |text: &str| Span::Code(text.to_owned());
+        assert_eq!(code, [flag("--max-num-seqs"), flag("precipice plan"), flag("--kv-cache-dtype")]);
+        assert_eq!(line.flat(), "设 --max-num-seqs 14,precipice plan 会算;--kv-cache-dtype");
     }
 
     /// Every rule speaks Chinese, with the figures of its English in every sentence.

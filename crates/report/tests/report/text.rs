@@ -46,6 +46,41 @@ fn a_simulation_says_so_before_anything_else() {
     );
 }
 
+/// A command is ready to paste, or the page says what to replace in it.
+#[test]
+fn commands_name_what_the_run_does_not_say() {
+    let (analysis, mut manifest) = (sample::analysis(), sample::manifest());
+    let text = |manifest: &precipice_record::Manifest, lang| {
+        markdown(&[Item { name: "a".to_owned(), analysis: &analysis, manifest }], lang)
+    };
+    manifest.source = Source::Imported;
+    manifest.plan = serde_json::Value::Null;
+    manifest.server.url = Some("http://gpu-3:8000".to_owned());
+    manifest.server.gpu = Some("NVIDIA H200".to_owned());
+    let complete = text(&manifest, Lang::En);
+    assert!(complete.contains("--gpu H200 ") && complete.contains("--url http://gpu-3:8000"), "{complete}");
+    assert!(complete.contains("--model Qwen/Qwen2.5-7B"), "{complete}");
+    assert!(!complete.contains("Before pasting"), "{complete}");
+
+    manifest.server.gpu = None;
+    manifest.server.url = None;
+    manifest.server.model = Some("prod".to_owned());
+    for (lang, word, intro) in
+        [(Lang::En, "`GPU`: the server", "Before pasting"), (Lang::Zh, "`GPU`:服务端", "粘贴之前")]
+    {
+        let open = text(&manifest, lang);
+        for named in [word, intro, "`URL`", "`MODEL`", "--gpu GPU ", "--url URL ", "--model MODEL "] {
+            assert!(open.contains(named), "{named}: {open}");
+        }
+    }
+    let kv = manifest.server.kv.as_mut().unwrap();
+    (kv.num_gpu_blocks, kv.bytes) = (None, Some(6_884_950_016));
+    assert!(
+        text(&manifest, Lang::En).contains("--kv-cache-memory-bytes 6884950016"),
+        "the pool of this server"
+    );
+}
+
 #[test]
 fn whether_the_state_lasts_is_said_with_its_measurement() {
     let (mut analysis, manifest) = (sample::analysis(), sample::manifest());
