@@ -154,15 +154,13 @@ mod tests {
     #[test]
     fn the_table_has_a_row_a_setting_and_dashes_for_what_is_unknown() {
         let points = grid(&[Axis::new("max-num-seqs", &["8", "<sixteen>"])]);
-        let outcome = |place: usize, repeat: u32, throughput: f64| Outcome {
-            point: points[place].clone(),
-            repeat,
-            seed: 0,
-            figures: Figures {
+        let outcome = |place: usize, repeat: u32, throughput: f64| {
+            let figures = Figures {
                 output_throughput: Some(throughput),
                 ttft_ms: Distribution { p50: Some(1500.0), ..Distribution::default() },
                 ..Figures::default()
-            },
+            };
+            Outcome::of(&points[place], repeat, 0, figures)
         };
         let outcomes = [outcome(0, 0, 500.0), outcome(0, 1, 510.0), outcome(1, 0, 520.0)];
         let swept = Swept::new(&points, &outcomes, vec!["--seed=1".to_owned()], How::Simulated);
