@@ -48,11 +48,16 @@ impl<'a> Bench<'a> {
 
     /// Each case once with every seed; seeds that could change nothing are left out.
     pub(super) fn run(&mut self, cases: &[Case]) -> Result<Vec<Vec<Trial>>, PlanError> {
+        self.repeated(cases, self.inputs.seeds)
+    }
+
+    /// As [`Self::run`] with another number of repeats.
+    pub(super) fn repeated(&mut self, cases: &[Case], repeats: u32) -> Result<Vec<Vec<Trial>>, PlanError> {
         let jobs: Vec<(usize, Case, Plan)> = cases
             .iter()
             .enumerate()
             .flat_map(|(place, case)| {
-                self.plans(case).into_iter().map(move |plan| (place, case.clone(), plan))
+                self.plans(case, repeats).into_iter().map(move |plan| (place, case.clone(), plan))
             })
             .map(|(place, case, plan)| Ok((place, case, plan?)))
             .collect::<Result<_, SpecError>>()?;
@@ -77,9 +82,9 @@ impl<'a> Bench<'a> {
         Ok(trials)
     }
 
-    fn plans(&self, case: &Case) -> Vec<Result<Plan, SpecError>> {
+    fn plans(&self, case: &Case, repeats: u32) -> Vec<Result<Plan, SpecError>> {
         let load = &self.inputs.load;
-        let seeds = if chance(load, &case.load) { self.inputs.seeds.max(1) } else { 1 };
+        let seeds = if chance(load, &case.load) { repeats.max(1) } else { 1 };
         (0..u64::from(seeds))
             .map(|seed| load.under(case.load.clone(), case.requests, load.seed().wrapping_add(seed)))
             .collect()

@@ -228,19 +228,58 @@ pub struct Setting {
     pub why: String,
 }
 
+/// Whether a limit of the queue keeps a TTFT budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueVerdict {
+    /// `cap` keeps it.
+    Kept,
+    /// No queue is short enough.
+    NoneKeeps,
+    /// The prefill alone takes longer.
+    PrefillTooLong,
+    /// The rate of a saturated server is not known.
+    Unknown,
+}
+
+/// A limit of the queue, tried under overload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CapTried {
+    /// Waiting requests beyond which requests are turned away.
+    pub cap: u32,
+    /// `--max-num-seqs` beside it.
+    pub max_num_seqs: u32,
+    /// What the overload sees; times are of admitted requests.
+    pub level: Level,
+}
+
 /// A limit of the queue for a TTFT budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueueCap {
     /// The budget in seconds.
     pub ttft_budget_s: f64,
-    /// Waiting requests beyond which to answer 429; absent where the prefill alone takes longer than the budget.
+    /// Whether there is such a limit.
+    pub verdict: QueueVerdict,
+    /// Waiting requests beyond which to answer 429: the longest queue with which the upper end of the 95 % interval of
+    /// the p99 TTFT of admitted requests keeps the budget, at `checked_at_rate`.
     pub cap: Option<u32>,
+    /// `--max-num-seqs` that goes with it: the server's own, or the one without preemption where no queue of the server
+    /// as it is keeps the budget.
+    pub max_num_seqs: u32,
     /// TTFT without any queue, seconds.
     pub prefill_s: Option<f64>,
-    /// Offered in the check: requests a second, half as much again as the server completes.
+    /// μ · (budget − prefill) in closed form: with so many the mean wait keeps the budget.
+    pub mean_wait_cap: Option<u32>,
+    /// Offered in the simulation: requests a second (Poisson), half as much again as the server completes.
     pub checked_at_rate: Option<f64>,
-    /// What that load would see.
+    /// What that load sees with `cap`; where there is none, with the shortest queue that was tried.
     pub checked: Option<Level>,
+    /// Simulations of each limit, each with a seed of its own.
+    pub repeats: u32,
+    /// The longest queue that was looked at.
+    pub searched_to: u32,
+    /// All limits that were tried.
+    pub tried: Vec<CapTried>,
 }
 
 /// What to set.

@@ -12,6 +12,7 @@
 //! | `cliff` | where waiting and preemption begin |
 //! | `ladder` | loads from light to heavy |
 //! | `recommend` | what to set |
+//! | `queue_cap` | how long the queue may be for a TTFT budget |
 //! | `what_if` | what other hardware would buy |
 
 mod bench;
@@ -20,6 +21,7 @@ pub mod findings;
 mod fit;
 mod inputs;
 mod ladder;
+mod queue_cap;
 mod recommend;
 mod what_if;
 

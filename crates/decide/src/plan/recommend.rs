@@ -1,19 +1,15 @@
 //! What to set.
 
 use super::bench::{Bench, Case, Part};
-use super::findings::{Choice, Cliff, Fit, Level, LoadSummary, QueueCap, Recommended, Setting, Verdict};
-use super::{PlanError, PoolSource, ladder};
-use crate::estimate::Estimate;
-use crate::trial::Conditions;
+use super::findings::{Choice, Cliff, Fit, Level, LoadSummary, Recommended, Setting, Verdict};
+use super::queue_cap::queue_cap;
+use super::{PlanError, PoolSource};
 use precipice_engine::cost::GraphSizes;
-use precipice_workload::Load;
 
 /// Differences of throughput below this are no reason to choose.
 const ALIKE: f64 = 0.01;
 /// Token budgets that are tried.
 const BUDGETS: [u32; 6] = [512, 1024, 2048, 4096, 8192, 16_384];
-/// What is offered to a queue cap, as a multiple of what the server completes.
-const OFFERED: f64 = 1.5;
 
 /// Tries values of the settings under the load that was asked for.
 pub(super) fn recommend(
@@ -37,12 +33,14 @@ pub(super) fn recommend(
         .into_iter()
         .min_by(|a, b| preempted(a).total_cmp(&preempted(b)).then(a.value.cmp(&b.value)));
     let far = cliff.verdict == Verdict::NoCliffNear;
+    let no_preemption = none.map(|choice| Setting {
+        flag: "max-num-seqs".to_owned(),
+        value: choice.value,
+        why: why_calm(choice, fit, far),
+    });
+    let queue_cap = queue_cap(bench, fit, cliff, no_preemption.as_ref())?;
     Ok(Recommended {
-        max_num_seqs_no_preemption: none.map(|choice| Setting {
-            flag: "max-num-seqs".to_owned(),
-            value: choice.value,
-            why: why_calm(choice, fit, far),
-        }),
+        max_num_seqs_no_preemption: no_preemption,
         max_num_seqs_best_throughput: most.map(|choice| Setting {
             flag: "max-num-seqs".to_owned(),
             value: choice.value,
@@ -57,7 +55,7 @@ pub(super) fn recommend(
         max_num_seqs_tried: seqs,
         max_num_batched_tokens_tried: budgets,
         max_model_len: window(bench, load, fit),
-        queue_cap: queue_cap(bench, fit, cliff)?,
+        queue_cap,
     })
 }
 
@@ -110,7 +108,7 @@ fn sequences(
         machine: asked.machine.with(|engine| engine.max_num_seqs = value),
         ..asked.clone()
     };
-    tried(bench, &values, case)
+    tried(bench, values.into_iter().map(|value| (value, case(value))).collect())
 }
 
 /// The captured sizes on both sides of a batch.
@@ -120,15 +118,11 @@ fn nearest_sizes(batch: u32) -> Vec<u32> {
     sizes.full()[place.saturating_sub(1)..].iter().take(2).copied().collect()
 }
 
-fn tried(
-    bench: &mut Bench<'_>,
-    values: &[u32],
-    case: impl Fn(u32) -> Case,
-) -> Result<Vec<Choice>, PlanError> {
-    let cases: Vec<Case> = values.iter().map(|value| case(*value)).collect();
+fn tried(bench: &mut Bench<'_>, values: Vec<(u32, Case)>) -> Result<Vec<Choice>, PlanError> {
+    let (values, cases): (Vec<u32>, Vec<Case>) = values.into_iter().unzip();
     let levels = bench.levels(&cases, Part::Whole)?;
     Ok(values
-        .iter()
+        .into_iter()
         .zip(&cases)
         .zip(levels)
         .map(|((value, case), level)| {
@@ -137,7 +131,7 @@ fn tried(
             // The largest batch has a graph of the whole pass, of exactly its size.
             let on_graph_grid =
                 graphs.full().last() == Some(&engine.max_num_seqs) || engine.max_num_seqs > 512;
-            Choice { value: *value, on_graph_grid, level }
+            Choice { value, on_graph_grid, level }
         })
         .collect())
 }
@@ -155,16 +149,17 @@ fn budgets(bench: &mut Bench<'_>, asked: &Case) -> Result<Vec<Choice>, PlanError
     let pool = bench.inputs.pool.clone();
     let case = |tokens: u32| {
         let mut machine = asked.machine.with(|engine| engine.max_num_batched_tokens = tokens);
-        if let PoolSource::Estimated(model) = &pool
-            && let Ok(estimate) = model.estimate(&machine)
-        {
-            machine.engine.num_gpu_blocks = u32::try_from(estimate.blocks).unwrap_or(u32::MAX);
+        if let PoolSource::Estimated(model) = &pool {
+            // Absent where the activations of such a step leave no room for a request.
+            let blocks = model.estimate(&machine).ok()?.blocks;
+            machine.engine.num_gpu_blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
         }
-        Case { machine, ..asked.clone() }
+        machine.engine.validate().ok()?;
+        Some(Case { machine, ..asked.clone() })
     };
-    // A budget whose activations leave no room for one sequence is no choice.
-    values.retain(|tokens| case(*tokens).machine.engine.validate().is_ok());
-    tried(bench, &values, case)
+    let cases: Vec<(u32, Case)> =
+        values.into_iter().filter_map(|tokens| Some((tokens, case(tokens)?))).collect();
+    tried(bench, cases)
 }
 
 /// The highest throughput; among those that are alike the shortest stalls of others' prefill.
@@ -205,36 +200,4 @@ fn window(bench: &Bench<'_>, load: &LoadSummary, fit: &Fit) -> Setting {
         value,
         why: format!("{effect}; vLLM will then log a maximum concurrency of {logged:.2}x"),
     }
-}
-
-/// Q = μ·(budget − prefill), checked with more load than the server serves.
-fn queue_cap(bench: &mut Bench<'_>, fit: &Fit, cliff: &Cliff) -> Result<QueueCap, PlanError> {
-    let ttft_budget_s = bench.inputs.ttft_budget_s;
-    let alone = Case {
-        machine: bench.inputs.machine.clone(),
-        load: Load::Closed { concurrency: 1, stagger: None },
-        requests: 4,
-        conditions: Conditions::default(),
-    };
-    let prefill_s = bench.levels(&[alone], Part::Whole)?[0].ttft_ms_p50.map(|ttft| ttft.value / 1e3);
-    let served = cliff.saturation_rate.map(|rate: Estimate| rate.value);
-    let mut found = QueueCap { ttft_budget_s, cap: None, prefill_s, checked_at_rate: None, checked: None };
-    let (Some(prefill), Some(served)) = (prefill_s, served) else { return Ok(found) };
-    let room = ttft_budget_s - prefill;
-    if room <= 0.0 || served <= 0.0 {
-        return Ok(found);
-    }
-    let cap = ((served * room).floor() as u32).max(1);
-    let rate = OFFERED * served;
-    let check = Case {
-        machine: bench.inputs.machine.clone(),
-        load: ladder::open(rate),
-        // The queue is full after three times its length, and looked at for longer.
-        requests: ladder::open_requests(fit).max(12 * cap.min(400)),
-        conditions: Conditions { max_num_queued_reqs: Some(cap), ..Conditions::default() },
-    };
-    found.cap = Some(cap);
-    found.checked_at_rate = Some(rate);
-    found.checked = bench.levels(&[check], Part::Steady)?.pop();
-    Ok(found)
 }

@@ -1,14 +1,14 @@
 //! The sections of a plan.
 
-use super::{curve, words};
+use super::{curve, settings, words};
 use crate::document::{Block, Card, Cell, Document, Line, Section, Table, Tone};
 use crate::lang::Lang;
-use crate::number::{UNKNOWN, bytes, count, decimal, figure, known, latency_ms, percent, seconds};
+use crate::number::{UNKNOWN, bytes, count, decimal, figure, known, latency_ms, percent};
 use crate::text;
 use crate::words::{Words, heads};
 use precipice_decide::Estimate;
 use precipice_decide::plan::Planned;
-use precipice_decide::plan::findings::{Choice, Level, Onset, Setting, Verdict};
+use precipice_decide::plan::findings::{Level, Onset, Verdict};
 
 /// A plan in one language.
 pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
@@ -43,7 +43,7 @@ pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
             fit(plan, lang),
             cliff(plan, lang),
             curves(plan, lang),
-            settings(plan, lang),
+            settings::section(plan, lang),
             what_if(plan, lang),
             basis(plan, lang),
         ],
@@ -101,12 +101,12 @@ pub(super) fn value(estimate: Option<Estimate>, format: impl Fn(f64) -> String) 
 }
 
 /// With its ends, where they differ from it.
-fn with_ends(estimate: Estimate, format: impl Fn(f64) -> String) -> String {
+pub(super) fn with_ends(estimate: Estimate, format: impl Fn(f64) -> String) -> String {
     let (value, low, high) = (format(estimate.value), format(estimate.low), format(estimate.high));
     if low == value && high == value { value } else { format!("{value} ({low}–{high})") }
 }
 
-fn with_percent(estimate: Option<Estimate>, format: impl Fn(f64) -> String) -> String {
+pub(super) fn with_percent(estimate: Option<Estimate>, format: impl Fn(f64) -> String) -> String {
     known(estimate, |estimate| {
         let half = estimate.relative_half_width();
         if half < 0.0005 {
@@ -223,111 +223,6 @@ fn curves(plan: &Planned, lang: Lang) -> Section {
         blocks.push(Block::Table(ladder(words::BY_RATE, words::RATE, &plan.by_rate, lang)));
     }
     Section { id: "curve", title: words::CURVE.line(lang, &[]), blocks }
-}
-
-fn settings(plan: &Planned, lang: Lang) -> Section {
-    let recommended = &plan.recommended;
-    let seqs = &recommended.max_num_seqs_tried;
-    let budgets = &recommended.max_num_batched_tokens_tried;
-    let rows = [
-        (&recommended.max_num_seqs_no_preemption, seqs, Some(words::NO_PREEMPTION)),
-        (&recommended.max_num_seqs_best_throughput, seqs, Some(words::BEST)),
-        (&recommended.max_num_batched_tokens, budgets, None),
-    ]
-    .into_iter()
-    .filter_map(|(setting, tried, aim)| {
-        let setting = setting.as_ref()?;
-        let found = tried.iter().find(|choice| choice.value == setting.value)?;
-        let aim = aim.map_or_else(String::new, |aim| format!(" ({})", aim.say(lang)));
-        let mut row = vec![format!("--{}{aim}", setting.flag).into()];
-        row.extend(choice_cells(found));
-        Some(row)
-    });
-    let columns = [
-        words::SETTING,
-        words::VALUE,
-        words::THROUGHPUT,
-        words::TTFT,
-        words::ITL,
-        words::ITL99,
-        words::PREEMPTED,
-    ];
-    let table = Table { caption: None, head: heads(lang, &columns), rows: rows.collect(), words: Vec::new() };
-    let mut blocks = vec![Block::Table(table)];
-    let calm = recommended.max_num_seqs_no_preemption.as_ref();
-    let off_grid =
-        |setting: &Setting| seqs.iter().any(|choice| choice.value == setting.value && !choice.on_graph_grid);
-    let mut notes = Vec::new();
-    if let Some(setting) = calm.filter(|setting| off_grid(setting)) {
-        notes.push(words::OFF_GRID.line(lang, &[("value", setting.value.to_string())]));
-    }
-    notes.push(words::WINDOW.line(lang, &[("value", recommended.max_model_len.value.to_string())]));
-    notes.push(queue_cap(plan, lang));
-    blocks.push(Block::List(notes));
-    blocks.push(Block::Folded {
-        title: words::TRIED.line(lang, &[]),
-        blocks: vec![
-            Block::Table(tried("max-num-seqs", seqs, lang)),
-            Block::Table(tried("max-num-batched-tokens", budgets, lang)),
-        ],
-    });
-    Section { id: "settings", title: words::SET.line(lang, &[]), blocks }
-}
-
-fn choice_cells(choice: &Choice) -> Vec<Cell> {
-    let level = &choice.level;
-    vec![
-        choice.value.to_string().into(),
-        with_percent(level.output_throughput, |n| decimal(n, 1)).into(),
-        value(level.ttft_ms_p50, latency_ms).into(),
-        value(level.itl_ms_p50, latency_ms).into(),
-        value(level.itl_ms_p99, latency_ms).into(),
-        value(level.preemptions, figure).into(),
-    ]
-}
-
-fn queue_cap(plan: &Planned, lang: Lang) -> Line {
-    let queue = &plan.recommended.queue_cap;
-    let budget = seconds(queue.ttft_budget_s);
-    let Some(cap) = queue.cap else {
-        return words::NO_CAP.line(lang, &[("prefill", known(queue.prefill_s, seconds)), ("budget", budget)]);
-    };
-    let checked = queue.checked.as_ref();
-    let of = |read: fn(&Level) -> Option<Estimate>, format: fn(f64) -> String| {
-        value(checked.and_then(read), format)
-    };
-    words::CAP.line(
-        lang,
-        &[
-            ("cap", cap.to_string()),
-            ("budget", budget),
-            ("rate", known(queue.checked_at_rate, figure)),
-            ("p50", of(|level| level.ttft_ms_p50, latency_ms)),
-            ("p99", of(|level| level.ttft_ms_p99, latency_ms)),
-            ("refused", of(|level| level.refused_share, percent)),
-        ],
-    )
-}
-
-fn tried(flag: &str, choices: &[Choice], lang: Lang) -> Table {
-    let mut head = vec![Cell::sound(format!("--{flag}"))];
-    let columns = [
-        words::RUNNING,
-        words::THROUGHPUT,
-        words::TTFT,
-        words::ITL,
-        words::ITL99,
-        words::PREEMPTED,
-        words::ON_GRID,
-    ];
-    head.extend(heads(lang, &columns));
-    let rows = choices.iter().map(|choice| {
-        let mut row = choice_cells(choice);
-        row.insert(1, value(choice.level.running, figure).into());
-        row.push(if choice.on_graph_grid { words::YES } else { words::NO }.cell(lang));
-        row
-    });
-    Table { caption: None, head, rows: rows.collect(), words: Vec::new() }
 }
 
 fn what_if(plan: &Planned, lang: Lang) -> Section {

@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `words` | its texts |
 //! | `document` | the sections |
+//! | `settings` | the section of what to set |
 //! | `curve` | the load curves |
 
 mod curve;
 mod document;
+mod settings;
 mod words;
 
 use crate::lang::Lang;

@@ -107,13 +107,26 @@ pub(super) const WINDOW: Words = w(
     "--max-model-len {value}:本负载最长的请求。它不省显存,只挡住更长的请求。",
 );
 pub(super) const CAP: Words = w(
-    "Queue cap {cap}, 429 beyond, for a TTFT of {budget}. Checked with {rate} requests/s: TTFT p50 {p50}, p99 {p99}, {refused} refused.",
-    "队列上限 {cap},超出回 429,TTFT 预算 {budget}。以 {rate} 条/秒验证:TTFT p50 {p50},p99 {p99},拒绝 {refused}。",
+    "Queue cap {cap}{longest} beside --max-num-seqs {seqs}, 429 beyond: with {rate} requests/s offered, half as much again as it serves, the p99 TTFT of those admitted is {p99} and keeps {budget} with 95 % confidence (simulated, {repeats} seeds); {refused} are turned away. The mean wait alone would allow {mean}.",
+    "队列上限 {cap}{longest}(配合 --max-num-seqs {seqs}),超出回 429:到达率 {rate} 条/秒(产能的 1.5 倍)时,放行请求的 TTFT p99 为 {p99},以 95 % 置信守住 {budget}(模拟,{repeats} 个种子);拒绝 {refused}。只看平均等待会放到 {mean}。",
 );
+pub(super) const CAP_LONGEST: Words = w(", the longest that was tried,", "(试过的最长值)");
 pub(super) const NO_CAP: Words = w(
-    "No queue cap holds a TTFT of {budget}: the prefill alone takes {prefill}.",
+    "No queue cap keeps a p99 TTFT of {budget}: with {shortest} waiting at most beside --max-num-seqs {seqs} it is {p99} (simulated, {rate} requests/s offered, {repeats} seeds). What is left: turn requests away as soon as {seqs} are in flight, so that none waits, or offer each server less.",
+    "没有哪个队列上限能让 TTFT p99 守住 {budget}:配合 --max-num-seqs {seqs},最多 {shortest} 条排队时就是 {p99}(模拟,到达率 {rate} 条/秒,{repeats} 个种子)。剩下的办法:在飞满 {seqs} 条就立即拒绝、完全不排队,或减少每台的负载。",
+);
+pub(super) const CAP_PREFILL: Words = w(
+    "No queue cap keeps a TTFT of {budget}: the prefill alone takes {prefill}.",
     "TTFT 预算 {budget} 无法靠队列上限满足:仅 prefill 就要 {prefill}。",
 );
+pub(super) const CAP_UNKNOWN: Words = w(
+    "The queue cap for a TTFT of {budget} is not known: the saturated server completed nothing.",
+    "TTFT 预算 {budget} 对应的队列上限未知:饱和时没有请求完成。",
+);
+pub(super) const QUEUE_CAP: Words = w("queue cap", "队列上限");
+pub(super) const SEQS: Words = w("max-num-seqs", "max-num-seqs");
+pub(super) const TTFT99: Words = w("TTFT p99", "TTFT p99");
+pub(super) const REFUSED: Words = w("turned away", "拒绝");
 pub(super) const TRIED: Words = w("All values that were tried", "试过的所有取值");
 pub(super) const ON_GRID: Words = w("graph", "graph");
 pub(super) const YES: Words = w("own", "有");
