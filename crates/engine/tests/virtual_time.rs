@@ -5,6 +5,7 @@ use precipice_engine::virtual_time::{Client, Setup, Summary, simulate};
 use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
 use precipice_record::{EventKind, FailureKind, Ns, Phase, Run};
 use precipice_workload::{Plan, Spec};
+use std::collections::BTreeMap;
 use std::io::Read;
 
 /// A step costs 5 ms, and 20 us a token.
@@ -213,6 +214,36 @@ fn a_full_queue_turns_requests_away_and_the_others_wait_less() {
     let longest =
         |run: &Run| run.requests.iter().filter_map(|row| Some(row.first_token?.since(row.sent?))).max();
     assert!(longest(&capped) < longest(&open));
+}
+
+#[test]
+fn who_is_turned_away_waits_longer_each_time_and_tries_again() {
+    let engine = EngineConfig { max_num_seqs: 2, ..EngineConfig::default() };
+    let backoff = Ns(100_000_000);
+    let client = Client { retries: 3, backoff, ..Client::default() };
+    let limited = Setup { client, max_num_queued_reqs: Some(1), ..setup(engine) };
+    let (run, summary) = run(&limited, Spec::closed(8, 24, 100, 50));
+    let mut tried: BTreeMap<u32, Vec<&precipice_record::RequestRow>> = BTreeMap::new();
+    for row in &run.requests {
+        tried.entry(row.request).or_default().push(row);
+    }
+    assert_eq!(tried.len(), 24);
+    let mut waits = 0;
+    for rows in tried.values_mut() {
+        rows.sort_by_key(|row| row.attempt);
+        assert!(rows.len() <= 4);
+        for pair in rows.windows(2) {
+            assert_eq!(pair[0].failure, Some(FailureKind::Unavailable), "only a failure is tried again");
+            let wait = pair[1].sent.unwrap().since(pair[0].end);
+            assert_eq!(wait, Ns(backoff.0 << pair[0].attempt));
+            waits += 1;
+        }
+        let last = rows[rows.len() - 1];
+        assert!(last.failure.is_none() || last.attempt == 3, "nobody stops before the last attempt");
+    }
+    assert!(waits > 10 && summary.completed > 8, "{waits} {}", summary.completed);
+    // A client that waits to try again sends nothing else.
+    assert!(in_flight(&run).all(|sent| sent <= 8));
 }
 
 fn poisson(rate: f64, cap: Option<u32>) -> Spec {

@@ -78,7 +78,7 @@ pub(crate) struct SimulateArgs {
     /// A client gives up after this long and aborts its request
     #[arg(long, value_name = "TIME", value_parser = crate::units::time, help_heading = "Load")]
     pub(crate) timeout: Option<std::time::Duration>,
-    /// Attempts after the first that a client makes when it gave up (a request that was turned away is not sent again)
+    /// Attempts after the first that a client makes when it gave up or was turned away, after 0.5 s, 1 s, 2 s, ...
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Load")]
     pub(crate) retries: u16,
     /// Scrapes of the simulated /metrics a second

@@ -15,6 +15,7 @@ use crate::resolve::engine::SimulatedServer;
 use anyhow::Result;
 use precipice_decide::Machine;
 use precipice_decide::trial::Conditions;
+use precipice_drive::Retries;
 use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
 use precipice_record::{Ns, RunState, Source};
 use precipice_workload::Plan;
@@ -32,7 +33,12 @@ struct Asked<'a> {
 
 /// `precipice simulate`.
 pub(crate) fn simulate(args: &SimulateArgs, settings: &[Setting]) -> Result<Outcome> {
-    let client = Client { timeout: args.timeout.map(ns), retries: args.retries, ..Client::default() };
+    let client = Client {
+        timeout: args.timeout.map(ns),
+        retries: args.retries,
+        backoff: ns(Retries::default().backoff),
+        ..Client::default()
+    };
     let asked = Asked {
         model: args.model.as_deref(),
         load: &args.load,
@@ -107,6 +113,7 @@ fn client(args: &RunArgs) -> Client {
         timeout: args.client.timeout.map(ns),
         first_token_timeout: args.client.first_token_timeout.map(ns),
         retries: args.client.retries,
+        backoff: ns(Retries::default().backoff),
         ..Client::default()
     }
 }

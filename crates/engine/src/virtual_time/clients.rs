@@ -6,7 +6,7 @@ use crate::scheduler::{NewRequest, Output, Refusal, RequestId};
 use precipice_record::{ChunkRow, FailureKind, Ns, Phase, Sink};
 use precipice_workload::{Arrival, Load, Plan, PlannedRequest, Requests};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 /// What reaches the engine. `planned` is the index in the plan, absent for a warm-up.
 pub(super) enum Input {
@@ -29,6 +29,8 @@ enum Event {
     Reach { key: u64, serial: u64 },
     /// An attempt has lasted too long.
     GiveUp { key: u64, serial: u64, first_token: bool },
+    /// An attempt that failed is made again.
+    Again { ticket: u64 },
     /// An abort reaches the engine.
     Abort { id: RequestId, planned: Option<u32>, tokens: u32 },
 }
@@ -66,6 +68,8 @@ pub(super) struct Clients<'a> {
     /// Requests that are due but find all clients busy, with their intended times.
     held: VecDeque<(PlannedRequest, Ns)>,
     attempts: Vec<Option<Attempt>>,
+    /// Further attempts that wait for their time, with their numbers, by ticket.
+    again: HashMap<u64, (PlannedRequest, u16)>,
     vacant: Vec<u64>,
     events: BinaryHeap<Reverse<(Ns, u64, Event)>>,
     serial: u64,
@@ -89,6 +93,7 @@ impl<'a> Clients<'a> {
             busy: 0,
             held: VecDeque::new(),
             attempts: Vec::new(),
+            again: HashMap::new(),
             vacant: Vec::new(),
             events: BinaryHeap::new(),
             serial: 0,
@@ -184,6 +189,11 @@ impl<'a> Clients<'a> {
             }
             Event::GiveUp { key, serial, first_token } => {
                 self.give_up(time, key, serial, first_token, inputs, sink);
+            }
+            Event::Again { ticket } => {
+                if let Some((planned, number)) = self.again.remove(&ticket) {
+                    self.send(planned, number, time, time);
+                }
             }
             Event::Abort { id, planned, tokens } => inputs.push(Input::Abort { id, planned, tokens }),
         }
@@ -287,12 +297,21 @@ impl<'a> Clients<'a> {
         }
         let kind = if first_token { FailureKind::FirstTokenTimeout } else { FailureKind::TotalTimeout };
         if let Some(attempt) = self.end(key, time, Some((kind, None, None)), sink) {
-            if attempt.number < self.client.retries {
-                self.send(attempt.planned, attempt.number + 1, time, time);
-            } else {
-                self.free(time);
-            }
+            self.again_or_free(attempt, time);
         }
+    }
+
+    /// After an attempt that may end better another time. Its client waits with it.
+    fn again_or_free(&mut self, attempt: Attempt, time: Ns) {
+        if attempt.number >= self.client.retries {
+            self.free(time);
+            return;
+        }
+        let wait = self.client.backoff.0.saturating_mul(1 << attempt.number.min(20));
+        self.serial += 1;
+        let ticket = self.serial;
+        self.again.insert(ticket, (attempt.planned, attempt.number + 1));
+        self.push(time + Ns(wait), Event::Again { ticket });
     }
 
     /// The engine took an attempt in.
@@ -316,8 +335,8 @@ impl<'a> Clients<'a> {
         let time = now + self.client.response_latency;
         let message = format!("the server is overloaded: {waiting} requests wait");
         let failure = (FailureKind::Unavailable, Some(503), Some(message));
-        if self.end(key, time, Some(failure), sink).is_some() {
-            self.free(time);
+        if let Some(attempt) = self.end(key, time, Some(failure), sink) {
+            self.again_or_free(attempt, time);
         }
     }
 

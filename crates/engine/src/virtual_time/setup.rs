@@ -49,8 +49,10 @@ pub struct Client {
     pub timeout: Option<Ns>,
     /// A client gives an attempt up if there is no token after this time; absent: never.
     pub first_token_timeout: Option<Ns>,
-    /// Attempts after the first one that was given up, each right after the last.
+    /// Attempts after the first of a request that was given up or turned away (503).
     pub retries: u16,
+    /// How long a client waits before the first of them; doubled each time, as the load generator does.
+    pub backoff: Ns,
     /// From the client's send to the engine's queue: network, HTTP, tokenizer. Zero unless it is known.
     pub request_latency: Ns,
     /// From the end of a step to the client's read: detokenizer, HTTP, network. Zero unless it is known.
