@@ -118,10 +118,23 @@ fn at_pace(view: &View<'_>, pace: Vec<(&'static str, String)>) -> Command {
         flags.extend(engine_flags(view));
         return line("precipice simulate", flags, server.prefix_caching == Some(false));
     }
+    on_the_server("precipice run", view, pace)
+}
+
+/// The same load on the server itself, once for each of these limits on running requests. Each needs a restart, by a
+/// script that is its owner's.
+pub(crate) fn limits_tried(view: &View<'_>, limits: &str) -> Command {
+    let verb =
+        format!("precipice sweep --set max-num-seqs={limits} \\\n  --restart-cmd './restart.sh {{flags}}'");
+    on_the_server(&verb, view, pace(view))
+}
+
+fn on_the_server(verb: &str, view: &View<'_>, pace: Vec<(&'static str, String)>) -> Command {
+    let server = &view.manifest.server;
     let mut flags = vec![known_or(Open::Url, "url", server.url.clone())];
     flags.extend(known([("model", server.model.clone())]));
     flags.extend(load_flags(view, pace));
-    line("precipice run", flags, false)
+    line(verb, flags, false)
 }
 
 /// `--name value`.

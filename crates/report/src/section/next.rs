@@ -76,6 +76,9 @@ fn experiments(view: &View<'_>) -> Vec<(Line, Command)> {
             view.line(Text::TryMaxNumSeqs, &[("safe", count(safe)), ("asked", asked)]),
             swept(view, &format!("--set max-num-seqs={}", limits(view, safe)), &["max-num-seqs"]),
         ));
+        if view.manifest.source == Source::Live {
+            list.push((view.line(Text::TryOnServer, &[]), command::limits_tried(view, &limits(view, safe))));
+        }
     }
     if let (true, Some(safe)) = (ill("sequence_limit"), safe) {
         list.push((

@@ -493,6 +493,7 @@ messages! {
     ReplaceModel: "`MODEL`: the model's name in the catalog, or the path of its `config.json` (an unknown name lists the catalog)" | "`MODEL`:模型在目录里的名字,或它的 `config.json` 路径(写一个不存在的名字会列出目录)";
     ReplaceGpu: "`GPU`: the server's GPU, as in `'RTX 4090'` or `H200` (an unknown name lists the catalog; `import --gpu` records it with the run)" | "`GPU`:服务端的 GPU,例如 `'RTX 4090'` 或 `H200`(写一个不存在的名字会列出目录;导入时用 `import --gpu` 可以随运行记下)";
     TryMaxNumSeqs: "Set the sequence limit to what fits: the pool holds {safe} requests with their whole contexts, and {asked} were asked for. Admitting no more leaves nothing to preempt; this simulates what it costs, beside today's limit." | "把序列上限设成真实容量:池子装得下 {safe} 条满上下文的请求,而并发是 {asked};不多放,就不用再抢占。用模拟看代价:";
+    TryOnServer: "Then hold the simulation against the server itself: the same limits, one after another. restart.sh stands for your own script, which starts the server with the flags that it is given (docs/sweep.md has one)." | "再到服务器上逐一验证这些上限。restart.sh 是你自己的脚本:按给定参数重启服务(docs/sweep.md 有样例):";
     TryPlan: "Ask the planner where the cliff is for this server and this load, and what to set." | "让规划器算出这台服务器、这种负载的断崖在哪里、该怎么设:";
     TryLimit: "Raise the sequence limit to what the pool holds ({safe}), and see what it does to throughput and ITL." | "把序列上限提到池子装得下的 {safe},看吞吐和 ITL 怎么变:";
     TryQueueCap: "Turn requests away instead of letting them wait: what does a cap on the queue do to TTFT, and how many does it cost?" | "与其让人排队,不如快速失败:队列上限能把 TTFT 压到多少,又要拒掉多少?";

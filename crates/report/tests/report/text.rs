@@ -46,6 +46,23 @@ fn a_simulation_says_so_before_anything_else() {
     );
 }
 
+/// What a simulation says of a limit is to be held against the server that it is for.
+#[test]
+fn a_live_run_is_followed_by_a_sweep_of_its_server() {
+    let (analysis, mut manifest) = (sample::analysis(), sample::manifest());
+    let text = |manifest: &precipice_record::Manifest| {
+        markdown(&[Item { name: "a".to_owned(), analysis: &analysis, manifest }], Lang::En)
+    };
+    manifest.server.url = Some("http://gpu-3:8000".to_owned());
+    manifest.source = Source::Live;
+    let live = text(&manifest);
+    let (_, sweep) =
+        live.split_once("--restart-cmd './restart.sh {flags}' \\\n  --url http://gpu-3:8000").unwrap();
+    assert!(sweep.contains("--concurrency 64"), "{sweep}");
+    manifest.source = Source::Imported;
+    assert!(!text(&manifest).contains("--restart-cmd"));
+}
+
 /// A command is ready to paste, or the page says what to replace in it.
 #[test]
 fn commands_name_what_the_run_does_not_say() {
