@@ -49,6 +49,7 @@ pub use options::{Options, Slo};
 
 use client::ClientPart;
 use diagnosis::Case;
+use findings::WallClockShare;
 use precipice_engine::catalog::StepWork;
 use precipice_record::{Run, Warning};
 use recompute::flops::FlopsLedger;
@@ -121,7 +122,9 @@ fn explain(
     let ledger = wall_clock::Ledger::of(&schedule.steps, hidden);
     let share = if ledger.is_empty() {
         let prompts = asked.ok().map(Asked::prompt_tokens);
-        wall_clock::modelled(client, server, window, (prompts, recompute.recomputed_tokens))
+        let because = asked.err().or(schedule.no_replay).map(str::to_owned);
+        let share = wall_clock::modelled(client, server, window, (prompts, recompute.recomputed_tokens));
+        WallClockShare { modelled_because: because.filter(|_| share.basis.is_some()), ..share }
     } else {
         wall_clock::by_steps(&ledger, window, &schedule)
     };

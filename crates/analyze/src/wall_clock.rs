@@ -117,6 +117,7 @@ pub(crate) fn by_steps(ledger: &Ledger, window: Window, schedule: &Schedule) -> 
         recompute: Some(total.recompute / all),
         idle: Some((all - busy) / all),
         basis: schedule.basis.map(|basis| basis.code().to_owned()),
+        modelled_because: None,
     }
 }
 
@@ -153,6 +154,7 @@ pub(crate) fn modelled(
         recompute: again.map(|again| rest * again),
         idle: Some(1.0 - busy),
         basis: Some("modelled".to_owned()),
+        modelled_because: None,
     }
 }
 

@@ -131,15 +131,39 @@ fn the_hidden_recomputation_is_found() {
 fn the_wall_clock_went_into_decoding() {
     let share = &SECOND.findings.server.wall_clock_share;
     assert_eq!(share.basis.as_deref(), Some("steps"));
-    // The report: 16,457 steps of 23.39 ms are 78 % of 492 s; 31 s of recomputation are 6.2 %, at its 300,000 tokens.
-    within("recomputation", share.recompute, 0.045, 0.07);
+    // The report: 16,457 steps of 23.39 ms are 78 % of 492 s.
     within("decoding", share.decode, 0.75, 0.83);
     let sum = [share.decode, share.prefill, share.recompute, share.idle].into_iter().sum::<Option<f64>>();
     within("all", sum, 1.0 - 1e-9, 1.0 + 1e-9);
-    // 65.61 s of decoding, of which 17.7 s (27 %) were taken.
+}
+
+/// The report has 6.2 %: 304,000 tokens, by a line through other runs, of 14.77 GFLOP each at 146 TFLOP/s. The exact
+/// tokens make 5.4 % by the same arithmetic. The rest of the difference is that the decoding which goes on in the same
+/// steps is not put down to recomputation here.
+#[test]
+fn recomputation_took_as_long_as_the_report_has_it_for_the_exact_tokens() {
+    let by_the_report = |tokens: f64| tokens * 14.77e9 / 146e12 / 492.4;
+    within("the report's own", Some(by_the_report(304_000.0)), 0.062, 0.063);
+    let server = &SECOND.findings.server;
+    let same = server.recompute.recomputed_tokens.map(by_the_report);
+    within("the exact tokens by the report's arithmetic", same, 0.0535, 0.0545);
+    within("measured on the steps", server.wall_clock_share.recompute, 0.048, same.unwrap());
+}
+
+/// The report has 27 %: 65.61 s of decoding against 2,047 median gaps of 23.39 ms. Its way and the steps agree to a
+/// point on one run; the other three points are the simulated step, which is 3.5 % slower than the measured one.
+#[test]
+fn what_others_took_from_decoding_is_the_same_by_the_reports_way() {
     let decode = &SECOND.findings.server.decode_time;
-    within("decoding of a request, s", decode.mean_s, 60.0, 70.0);
-    within("taken from it", decode.taken_share, 0.22, 0.32);
+    within("decoding of a request, s", decode.mean_s, 65.61 * 0.97, 65.61 * 1.03);
+    within("taken from it by the steps", decode.taken_share, 0.22, 0.25);
+    let gap_s = SECOND.findings.client.itl_ms.p50.map(|ms| ms / 1e3);
+    within("usual gap, s", gap_s, 23.39e-3, 23.39e-3 * 1.04);
+    let by_the_report = gap_s.zip(decode.mean_s).map(|(gap, mean)| 1.0 - 2047.0 * gap / mean);
+    let apart = by_the_report.zip(decode.taken_share).map(|(one, other)| one - other);
+    within("points between the two ways", apart, -0.01, 0.01);
+    let with_its_gap = decode.mean_s.map(|mean| 1.0 - 2047.0 * 23.39e-3 / mean);
+    within("taken, with the report's gap", with_its_gap, 0.26, 0.28);
 }
 
 #[test]

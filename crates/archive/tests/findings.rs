@@ -258,14 +258,14 @@ fn h200_without_preemption_the_expected_flops_are_the_counters() {
 
 #[test]
 fn h200_gaps_are_attributed() {
-    // In the smaller pool's run so many events carry two tokens that the stamps lose one of the 31.
-    for (analysis, preemptions) in [(&*OVERLOAD, 36), (&*SMALLER_POOL, 30)] {
+    for (analysis, preemptions) in [(&*OVERLOAD, 36), (&*SMALLER_POOL, 31)] {
         let client = &analysis.findings.client;
         assert_eq!(own_preemptions(&client.longest_gaps), preemptions, "{:?}", client.gap_causes);
-        // The rest are the prefills of those who came in.
+        // The rest are the prefills of those who came in, and what others computed again. In the smaller pool's run some
+        // events carry several tokens, so that the gap of four streams lies beside the steps that it spans.
         assert_eq!(client.gap_causes.values().sum::<u64>(), 50);
         let unknown = client.gap_causes.get("unknown").copied().unwrap_or(0);
-        assert!(unknown <= 5, "{:?}", client.gap_causes);
+        assert!(unknown <= 4, "{:?}", client.gap_causes);
     }
     let long = longer_than_100_ms(&OVERLOAD.findings.client.longest_gaps);
     assert_eq!((long.len(), own_preemptions(&long)), (36, 36));

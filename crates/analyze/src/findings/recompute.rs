@@ -128,4 +128,7 @@ pub struct WallClockShare {
     /// `steps`, `iteration_log`, `replay` or `modelled`.
     #[serde(default)]
     pub basis: Option<String>,
+    /// Where it is modelled: why the run could not be played again, a code as in [`Recompute::reasons`].
+    #[serde(default)]
+    pub modelled_because: Option<String>,
 }

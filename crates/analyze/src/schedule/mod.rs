@@ -42,12 +42,37 @@ pub(crate) struct Absence {
 }
 
 impl Absence {
-    /// The longest gap of a row within `reach` of the moment at which it was scheduled again, all in nanoseconds. None
-    /// before its first token.
-    fn around(streams: &Streams, row: usize, at: u64, reach: u64) -> Option<Self> {
+    /// The longest of the gaps of a row around the moment at which it was scheduled again. None before its first token.
+    fn around(streams: &Streams, row: usize, at: u64) -> Option<Self> {
         let times = streams.times(row);
-        let from = times.partition_point(|&time| time + reach < at).max(1);
-        let to = times.partition_point(|&time| time <= at + reach).min(times.len().checked_sub(1)?);
+        let from = times.partition_point(|&time| time < at).max(1);
+        let to = times.partition_point(|&time| time <= at).min(times.len().checked_sub(1)?);
+        Self::longest(streams, row, from, to)
+    }
+
+    /// The gap of a row after so many of its `output` tokens. Where an event carried several and nobody knows which, the
+    /// longest of those that may be it. None before its first token.
+    fn after(streams: &Streams, row: usize, tokens: usize, output: usize) -> Option<Self> {
+        let events = streams.tokens(row);
+        let last = events.len().checked_sub(1)?;
+        if tokens == 0 {
+            return None;
+        }
+        let (from, to) = if events.iter().all(|&tokens| tokens > 0) {
+            let sums = events.iter().scan(0, |sum, &tokens| {
+                *sum += usize::from(tokens);
+                Some(*sum)
+            });
+            let gap = 1 + sums.take_while(|&sum| sum < tokens).count();
+            (gap, gap)
+        } else {
+            (tokens.saturating_sub(output.saturating_sub(events.len())).max(1), tokens)
+        };
+        Self::longest(streams, row, from, to.min(last))
+    }
+
+    fn longest(streams: &Streams, row: usize, from: usize, to: usize) -> Option<Self> {
+        let times = streams.times(row);
         let gap = (from..=to).max_by_key(|&after| times[after] - times[after - 1])?;
         Some(Self { row, gap })
     }
@@ -160,19 +185,15 @@ pub(crate) fn find(
     let begin = window.from.0;
     let base = client.findings.itl_ms.p50.map(|ms| ms * 1e6).filter(|&base| base > 0.0);
     let times = base.and_then(|base| stamps::times(&replay, &client.streams, begin, base));
-    // Where all streams had two tokens in one event, the stamps run some steps ahead until somebody new comes in.
-    let reach = 10 * base.unwrap_or(0.0) as u64;
     let long = 2 * base.unwrap_or(0.0) as u64;
-    let absent = |times: &[u64]| -> Vec<Absence> {
-        let back = replay.resumed(times, begin);
-        back.filter_map(|(row, at)| Absence::around(&client.streams, row, at, reach)).collect()
-    };
+    // Which token a request was waiting for is what the replay says best: times are the stamps of others too.
+    let output = |row: usize| run.requests[row].output().unwrap_or(0) as usize;
+    let back = replay.resumed().into_iter();
+    let absences: Vec<Absence> =
+        back.filter_map(|(row, tokens)| Absence::after(&client.streams, row, tokens, output(row))).collect();
     // Requests that were mistaken for each other get tokens in the same steps, but have not these gaps.
-    let times = times.filter(|times| {
-        let absences = absent(times);
-        let away = absences.iter().filter(|absence| absence.length(&client.streams) >= long);
-        away.count() * 10 >= absences.len() * 9
-    });
+    let away = absences.iter().filter(|absence| absence.length(&client.streams) >= long).count();
+    let times = times.filter(|_| away * 10 >= absences.len() * 9);
     if times.is_some() {
         verified_by.push("stamps");
     }
@@ -189,7 +210,7 @@ pub(crate) fn find(
     };
     let Some(times) = times else { return Schedule { replay: Some(sums), ..recorded } };
     Schedule {
-        absences: Some(absent(&times)),
+        absences: Some(absences),
         steps: replay.timed(&times, begin),
         basis: Some(Basis::Replay),
         replay: Some(sums),
@@ -214,7 +235,46 @@ fn exact_absences(run: &Run, streams: &Streams) -> Option<Vec<Absence>> {
             let row = &run.requests[row];
             row.sent.is_some_and(|sent| sent <= event.time) && event.time <= row.end
         })?;
-        Absence::around(streams, row, event.time.0, 0)
+        Absence::around(streams, row, event.time.0)
     };
     Some(resumed.filter_map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Absence;
+    use crate::client::streams::Streams;
+    use precipice_record::{ChunkRow, Chunks, Ns, RequestRow};
+
+    /// One row with events at these moments, each of so many tokens (0: nobody knows).
+    fn stream(events: &[(u64, u16)]) -> Streams {
+        let rows = [RequestRow { sent: Some(Ns(0)), end: Ns(u64::MAX), ..RequestRow::default() }];
+        let mut chunks = Chunks::default();
+        for &(time, tokens) in events {
+            chunks.push(ChunkRow { request: 0, attempt: 0, time: Ns(time), tokens, events_in_read: 1 });
+        }
+        Streams::group(&rows, &chunks)
+    }
+
+    #[test]
+    fn a_gap_is_found_by_the_tokens_before_it() {
+        let counted = stream(&[(10, 1), (20, 2), (90, 1), (95, 1)]);
+        let gap = |streams: &Streams, tokens, output| {
+            Absence::after(streams, 0, tokens, output).map(|absence| absence.gap)
+        };
+        assert_eq!(gap(&counted, 3, 5), Some(2), "three tokens came in two events");
+        assert_eq!(gap(&counted, 1, 5), Some(1));
+        assert_eq!(gap(&counted, 0, 5), None, "thrown out before its first token");
+        assert_eq!(gap(&counted, 5, 5), None, "nothing came after it");
+        assert_eq!(gap(&stream(&[]), 1, 5), None);
+    }
+
+    #[test]
+    fn where_events_do_not_say_how_many_the_longest_gap_that_may_be_it_is() {
+        let unknown = stream(&[(10, 0), (20, 0), (90, 0), (95, 0), (500, 0)]);
+        // Seven tokens in five events: after four tokens two, three or four events had come.
+        let absence = Absence::after(&unknown, 0, 4, 7).unwrap();
+        assert_eq!((absence.gap, absence.length(&unknown)), (4, 405));
+        assert_eq!(Absence::after(&unknown, 0, 3, 7).map(|absence| absence.gap), Some(2));
+    }
 }

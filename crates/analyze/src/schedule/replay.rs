@@ -11,7 +11,7 @@ use crate::window::Window;
 use precipice_engine::catalog::StepWork;
 use precipice_engine::{Batch, Content, EngineConfig, EngineLoop, Entry, NewRequest, Policy};
 use precipice_record::{LoadKind, Run, StepRow};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Tokens of a run beyond which it is not played again: some seconds of work.
 const MOST_TOKENS: u64 = 20_000_000;
@@ -200,13 +200,20 @@ impl Replay {
         timed.collect()
     }
 
-    /// Rows that came back, and when the steps that took them in began.
-    pub(super) fn resumed<'a>(
-        &'a self,
-        times: &'a [u64],
-        begin: u64,
-    ) -> impl Iterator<Item = (usize, u64)> + 'a {
-        let began = move |step: usize| step.checked_sub(1).map_or(begin, |before| times[before]);
-        self.resumed.iter().map(move |&(step, row)| (row, began(step)))
+    /// Rows that came back, each with the tokens that it had put out before.
+    pub(super) fn resumed(&self) -> Vec<(usize, usize)> {
+        let mut tokens: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut back = self.resumed.iter().peekable();
+        let (mut resumed, mut from) = (Vec::with_capacity(self.resumed.len()), 0);
+        for (index, step) in self.steps.iter().enumerate() {
+            while let Some(&(_, row)) = back.next_if(|(at, _)| *at == index) {
+                resumed.push((row, tokens.get(&row).copied().unwrap_or(0)));
+            }
+            for &row in &self.outputs[from..step.outputs_to.max(from)] {
+                *tokens.entry(row as usize).or_default() += 1;
+            }
+            from = step.outputs_to.max(from);
+        }
+        resumed
     }
 }

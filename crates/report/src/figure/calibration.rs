@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 /// A run of which FLOPs and tokens are known.
 struct Point {
     name: String,
-    /// Mean context at which a token is computed: half of the whole context, since each place is computed once.
+    /// Mean context at which a token is computed, over the steps of exactly these requests where the model's shape is
+    /// known; else half of the whole context, since each place is computed once.
     context: f64,
     /// Measured, in GFLOP a token.
     measured: f64,
@@ -30,7 +31,9 @@ impl Point {
         let of_token = |flops: f64| flops / all / 1e9;
         Some(Self {
             name: view.name.clone(),
-            context: findings.capacity.tokens_per_request? / 2.0,
+            context: ledger
+                .mean_context_tokens
+                .or(findings.capacity.tokens_per_request.map(|all| all / 2.0))?,
             measured: of_token(ledger.flops_measured?),
             expected: ledger.flops_expected.map(of_token),
             preemptions: findings.server.preemptions.count,

@@ -59,6 +59,10 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                 _ => Text::ClockStepped,
             };
             blocks.push(Block::Paragraph(view.line(how, &[])));
+            if let Some(reason) = &clock.modelled_because {
+                let reason = text::reason(reason, view.lang);
+                blocks.push(Block::Paragraph(view.line(Text::ClockModelledBecause, &[("reason", reason)])));
+            }
         }
         None => blocks.push(Block::Paragraph(view.line(Text::ClockMissing, &[]))),
     }
