@@ -10,5 +10,6 @@ mod interrupted;
 mod live_sweep;
 mod plan;
 mod plan_server;
+mod plan_shapes;
 mod server;
 mod sweep;

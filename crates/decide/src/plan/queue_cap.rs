@@ -18,8 +18,11 @@ const REPEATS: u32 = 5;
 /// Requests of a repeat: two thirds of three quarters of them are admitted and looked at, which puts the 99th percentile
 /// between the third and the second largest.
 const REQUESTS: u32 = 500;
-/// No repeat has more output tokens than this, which bounds the time; caps that take longer to fill are not tried.
-const MOST_TOKENS: f64 = 2e6;
+/// No repeat does more work than this, in output tokens, with what a request costs besides; caps that take longer to fill
+/// are not tried.
+const MOST_WORK: f64 = 1e6;
+/// What a request costs besides its output, in output tokens.
+const EACH_REQUEST: f64 = 50.0;
 /// Arrivals until a queue is full, for each place of it, and its share of a repeat: at 1.5 times what is served a
 /// place fills with each third arrival, and the first quarter of a repeat is left out.
 const FILLING: u32 = 3 * 4;
@@ -112,7 +115,7 @@ fn search(
 ) -> Result<(), PlanError> {
     let rate = OFFERED * served;
     let tokens = bench.inputs.load.facts().output_tokens.map_or(1.0, |output| output.mean.max(1.0));
-    let most_requests = (MOST_TOKENS / tokens).max(f64::from(2 * REQUESTS)) as u32;
+    let most_requests = (MOST_WORK / (tokens + EACH_REQUEST)).max(f64::from(2 * REQUESTS)) as u32;
     let warming = ((6.0 * fit.by_footprint.value) as u32).min(most_requests / 2);
     let most = ((most_requests - warming) / FILLING).max(1);
     let mean = (served * room_s).floor().clamp(1.0, f64::from(u32::MAX)) as u32;
