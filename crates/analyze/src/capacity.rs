@@ -160,7 +160,7 @@ pub fn resident(
     let root = ((z * spread).powi(2) + 4.0 * footprint * room).sqrt();
     estimate.preemption_free_batch = Some(((root - z * spread) / (2.0 * footprint)).powi(2).floor() as u64);
     // The last output token is never fed back: it needs no KV.
-    let largest = shapes.iter().map(|shape| shape.whole() as u64 - 1).max().unwrap_or(0);
+    let largest = shapes.iter().map(|shape| (shape.whole() as u64).saturating_sub(1)).max().unwrap_or(0);
     estimate.safe_batch = pool.checked_div(largest.div_ceil(block) * block);
     estimate
 }
@@ -189,6 +189,13 @@ mod tests {
         ];
         // (100·150 + 900·550) / 1000
         assert_eq!(resident(&shapes, None, 1, None, Z95).footprint_tokens, Some(510.0));
+    }
+
+    #[test]
+    fn a_request_of_no_tokens_holds_nothing() {
+        let nothing = RequestLengths { prompt: 0.0, output: 0.0 };
+        let shapes = [nothing, RequestLengths { prompt: 20.0, output: 12.0 }];
+        assert_eq!(resident(&shapes, Some(320), 16, None, Z95).safe_batch, Some(10));
     }
 
     #[test]

@@ -26,11 +26,11 @@ pub struct ClientAudit {
     pub heartbeat_late_max: Option<Ns>,
     /// The longest stalls (at most 100), in order of time.
     pub stalls: Vec<Stall>,
-    /// Median of sent minus intended over the measured requests.
+    /// Median of sent minus intended minus the time to connect over the measured requests.
     pub send_late_p50: Option<Ns>,
-    /// 99th percentile of sent minus intended.
+    /// 99th percentile of sent minus intended minus the time to connect.
     pub send_late_p99: Option<Ns>,
-    /// Largest sent minus intended.
+    /// Largest sent minus intended minus the time to connect.
     pub send_late_max: Option<Ns>,
     /// CPU time of the process over the window / wall clock / threads that the load path may use: 0..1.
     pub cpu_share: Option<f64>,

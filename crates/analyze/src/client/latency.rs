@@ -49,10 +49,11 @@ impl<'a> Latency<'a> {
         Some((decoded + gaps / 2) / gaps)
     }
 
-    /// Sent after it was intended.
+    /// Sent after it was intended, less the time in which its connection opened: that is the network's and the
+    /// server's.
     pub(crate) fn late(self, row: usize) -> Option<u64> {
         let row = &self.requests[row];
-        Some(row.sent?.since(row.intended).0)
+        Some(row.sent?.since(row.intended).since(row.connect.unwrap_or_default()).0)
     }
 }
 
@@ -73,7 +74,8 @@ pub(crate) fn gaps_per_token(streams: &Streams, rows: &[usize]) -> Option<Distri
     }
     let values = rows
         .iter()
-        .flat_map(|&row| streams.gaps(row).zip(&streams.tokens(row)[1..]))
+        // A completed request may have no event at all.
+        .flat_map(|&row| streams.gaps(row).zip(streams.tokens(row).iter().skip(1)))
         .flat_map(|(gap, &tokens)| std::iter::repeat_n(gap / u64::from(tokens), usize::from(tokens)))
         .collect();
     Some(Sample::new(values).distribution())

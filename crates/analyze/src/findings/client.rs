@@ -46,7 +46,7 @@ pub struct ClientFindings {
     /// Requests in flight: sent and not yet ended.
     #[serde(default)]
     pub in_flight: InFlight,
-    /// Sent minus intended.
+    /// Sent minus intended minus the time to connect.
     #[serde(default)]
     pub lateness_ms: Distribution,
     /// Open loop only: latencies from the moment of sending; the headline figures count from the intended one.

@@ -80,6 +80,38 @@ fn an_open_loop_counts_from_the_intended_moment_and_shows_the_service_beside() {
     assert_eq!(client.lateness_ms.max, Some(600.0));
 }
 
+/// A first use of a connection to a server far away takes long, and the load generator is not to blame.
+#[test]
+fn a_send_is_late_by_what_the_connection_did_not_take() {
+    let mut run = Run::default();
+    run.manifest.load.kind = LoadKind::Open;
+    for (index, (held, connect)) in [(0, None), (63, Some(60)), (60, Some(60))].into_iter().enumerate() {
+        let due = 1000 * index as u64;
+        request(&mut run, index as u32, due + held, &[due + 200, due + 220]);
+        let row = &mut run.requests[index];
+        (row.intended, row.connect) = (ms(due), connect.map(ms));
+    }
+    let client = analyze(&run, &Options::default()).findings.client;
+    assert_eq!(
+        (client.lateness_ms.n, client.lateness_ms.max, client.lateness_ms.p50),
+        (3, Some(3.0), Some(0.0))
+    );
+}
+
+/// A server that tells its tokens only by `usage` may complete a request without an event that carries one.
+#[test]
+fn a_completed_request_may_have_no_event_while_others_have_several_tokens_an_event() {
+    let mut run = Run::default();
+    request(&mut run, 0, 0, &[]);
+    request(&mut run, 1, 0, &[100, 120, 160]);
+    run.chunks.tokens[1] = 2;
+    run.requests[1].output_tokens = Some(4);
+    let client = analyze(&run, &Options::default()).findings.client;
+    assert_eq!((client.requests.completed, client.ttft_ms.n, client.itl_ms.n), (2, 1, 2));
+    let per_token = client.itl_per_token_ms.unwrap();
+    assert_eq!((per_token.n, per_token.min, per_token.max), (3, Some(10.0), Some(40.0)));
+}
+
 #[test]
 fn failures_are_counted_by_kind_and_are_slower_than_everything() {
     let mut run = two_requests();
