@@ -3,6 +3,10 @@
 use crate::Ns;
 use serde::{Deserialize, Serialize};
 
+/// Share of the token-carrying events that came in a read with others, above which a warning `coalesced_reads` says
+/// so: one gap of zero in a hundred moves the percentiles that are printed.
+pub const COALESCED: f64 = 0.01;
+
 /// A moment in which the client did not get to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {

@@ -35,7 +35,7 @@ pub mod step;
 pub mod time;
 pub mod warning;
 
-pub use audit::{ClientAudit, Stall};
+pub use audit::{COALESCED, ClientAudit, Stall};
 pub use chunk::{ChunkRow, Chunks};
 pub use dialect::{Engine, Known, Meaning, Part};
 pub use event::{EventKind, EventRow};

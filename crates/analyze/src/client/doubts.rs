@@ -4,10 +4,7 @@ use super::sample::QUANTILES;
 use super::streams::Streams;
 use crate::findings::{ClientFindings, Distribution};
 use crate::stats::interval::{CONFIDENCE, samples_needed};
-use precipice_record::Warning;
-
-/// Share of events that arrived with others in one read from which on their gaps are said to be unobservable.
-const COALESCED: f64 = 0.01;
+use precipice_record::{COALESCED, Warning};
 
 /// Warnings that follow from the client's figures.
 pub(super) fn warnings(findings: &ClientFindings, streams: &Streams) -> Vec<Warning> {

@@ -38,7 +38,9 @@ pub(super) const RULE: Rule = Rule {
             "Admit fewer at a time ({flag}), so that they fit with their whole contexts.",
         ],
         &[
-            "vLLM captures whole CUDA graphs up to the limit, in sizes of which {safe_requests} is none: batches above              {full_graph_requests} would decode outside of them, slower. `precipice plan` weighs that against {graph_limit}.",
+            "vLLM captures whole CUDA graphs up to the limit, in sizes of which {safe_requests} is none: batches above \
+             {full_graph_requests} would decode outside of them, slower. `precipice plan` weighs that against \
+             {graph_limit}.",
         ],
         &["Up to {likely_free_requests} stay free of preemption with 95 % confidence."],
         &[

@@ -5,7 +5,7 @@ use precipice_analyze::findings::Severity;
 use precipice_analyze::{Options, Slo};
 use precipice_engine::EngineConfig;
 use precipice_engine::virtual_time::Client;
-use precipice_record::{ClientAudit, Ns, Warning};
+use precipice_record::{ClientAudit, FailureKind, Ns, Warning};
 use precipice_workload::{Gaps, Lengths, Load, Rate, SharedPrefix, Spec};
 
 fn engine(change: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
@@ -21,6 +21,14 @@ fn a_server_with_room_is_healthy_and_nothing_else() {
     assert_eq!(figure(&found[0], "completed"), 40.0);
     // 400 blocks, 22 for each.
     assert_eq!(figure(&found[0], "fits_requests"), 18.0);
+}
+
+#[test]
+fn what_the_end_of_the_run_cut_off_is_not_called_healthy() {
+    let mut run = Ward::default().run();
+    let last = run.requests.last_mut().unwrap();
+    last.failure = Some(FailureKind::Cancelled);
+    assert_eq!(diagnosis(&run, &Options::default()), []);
 }
 
 #[test]

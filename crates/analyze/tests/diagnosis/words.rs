@@ -18,6 +18,16 @@ fn every_sentence_is_whole_and_every_illness_has_evidence() {
     }
 }
 
+/// A line of source that goes on without a backslash leaves its indentation in the sentence.
+#[test]
+fn no_wording_has_a_hole_in_it() {
+    for (code, titles, remedies) in TEMPLATES {
+        for wording in titles.iter().chain(remedies.iter().copied().flatten()) {
+            assert!(!wording.contains("  ") && !wording.contains('\n'), "{code}: {wording}");
+        }
+    }
+}
+
 #[test]
 fn nothing_is_said_without_evidence() {
     let Analysis { findings, .. } = analyze(&Run::default(), &Options::default());

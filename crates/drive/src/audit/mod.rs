@@ -13,7 +13,7 @@ pub(crate) mod reconcile;
 pub(crate) use pulse::{LaneAudit, Pulse};
 
 use hdrhistogram::Histogram;
-use precipice_record::{ClientAudit, Ns, Stall, Warning};
+use precipice_record::{COALESCED, ClientAudit, Ns, Stall, Warning};
 
 /// A load thread busier than this may have delayed what it stamped.
 const BUSY_LANE: f64 = 0.9;
@@ -23,8 +23,6 @@ const LATE_BEAT: Ns = Ns(10_000_000);
 const LONG_STALL: Ns = Ns(100_000_000);
 /// A send that is later than this was not sent when the schedule wanted it.
 const LATE_SEND: Ns = Ns(10_000_000);
-/// More than this share of coalesced events makes gaps between them meaningless.
-const COALESCED: f64 = 0.05;
 /// Stalls that are kept.
 const MOST_STALLS: usize = 100;
 
@@ -185,7 +183,7 @@ impl ClientVerdict {
             Warning::new(
                 "coalesced_reads",
                 format!(
-                    "{:.0} % of the token events came in one read with others, so their gaps read as zero. The \
+                    "{:.1} % of the token events came in one read with others, so their gaps read as zero. The \
                      server or a proxy sends them in batches, or the client was late to read.",
                     share * 100.0
                 ),
@@ -204,4 +202,21 @@ fn keep_longest(stalls: &mut Vec<Stall>) {
     stalls.sort_unstable_by_key(|stall| std::cmp::Reverse(stall.lasted));
     stalls.truncate(MOST_STALLS);
     stalls.sort_unstable_by_key(|stall| stall.at);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COALESCED, ClientAudit, ClientVerdict};
+
+    #[test]
+    fn reads_that_brought_several_events_are_told_from_the_threshold_of_the_analysis_on() {
+        let codes = |share: Option<f64>| {
+            let audit = ClientAudit { coalesced_share: share, ..ClientAudit::default() };
+            let mut verdict = ClientVerdict { audit, ..ClientVerdict::default() };
+            verdict.judge_reads();
+            verdict.warnings.into_iter().map(|warning| warning.code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(Some(COALESCED + 0.001)), ["coalesced_reads"]);
+        assert!(codes(Some(COALESCED)).is_empty() && codes(None).is_empty());
+    }
 }
