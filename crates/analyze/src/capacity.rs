@@ -16,6 +16,7 @@ pub(crate) fn analyze(
     running_mean: Option<f64>,
 ) -> CapacityFindings {
     let facts = &run.manifest.server;
+    let seen = Some(replicas).filter(|&replicas| replicas > 0);
     let replicas = replicas.max(1);
     // A simulated server states bytes of all its GPUs.
     let simulated = run.manifest.source == Source::Simulated;
@@ -57,13 +58,21 @@ pub(crate) fn analyze(
         bytes_per_request: whole.and_then(bytes_of),
         concurrency: asked,
         kv_bytes_basis: per_token.map(|(_, basis)| basis.to_owned()),
-        resident: resident(
-            &shapes,
-            usable(facts).map(|tokens| tokens * replicas),
-            block(facts),
-            running_mean,
-            Z95,
-        ),
+        // A request lives in one pool: what fits is counted in each, and then added up.
+        resident: resident(&shapes, usable(facts), block(facts), running_mean, Z95).in_all(replicas),
+        replicas: seen,
+    }
+}
+
+impl ResidentEstimate {
+    fn in_all(self, replicas: u64) -> Self {
+        let whole = |requests: Option<u64>| requests.map(|requests| requests * replicas);
+        Self {
+            mean_batch: self.mean_batch.map(|requests| requests * replicas as f64),
+            preemption_free_batch: whole(self.preemption_free_batch),
+            safe_batch: whole(self.safe_batch),
+            ..self
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 use super::evidence::Evidence;
 use super::{Case, Found, Rule};
 use crate::findings::Severity;
+use crate::server::grid::{Gauges, Grid};
+use crate::window::Window;
 use precipice_record::Warning;
 
 /// Nothing runs and some wait, for this many seconds without a break. A step never takes that long, and a server that
@@ -47,7 +49,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
     let block = case.facts().kv.as_ref().and_then(|kv| kv.block_size).map(f64::from);
     let longest =
         case.run.requests.iter().filter_map(|row| Some(row.prompt()? + row.output_tokens_asked?)).max();
-    let tokens = case.capacity.kv_cache_tokens;
+    let tokens = case.capacity.pool_of_one();
     let beyond = longest.zip(tokens).filter(|&(longest, pool)| u64::from(longest) + 1 >= pool);
     let evidence = Evidence::default()
         .with("request_tokens", number("tokens"))
@@ -62,16 +64,21 @@ fn find(case: &Case<'_>) -> Option<Found> {
     Some(Found { severity: Severity::Critical, evidence })
 }
 
-/// The longest stretch at which nothing ran and some waited: seconds, and how many waited.
+/// The longest stretch at which nothing ran and some waited at a replica: seconds, and how many waited.
 fn stuck(case: &Case<'_>) -> Option<(f64, f64)> {
-    let grid = &case.server.grid;
     let window = case.window?;
+    let grid = &case.server.grid;
+    let each = grid.replicas.iter().filter_map(|gauges| stuck_at(grid, gauges, window));
+    each.reduce(|longest, next| if next.0 > longest.0 { next } else { longest })
+}
+
+fn stuck_at(grid: &Grid, gauges: &Gauges, window: Window) -> Option<(f64, f64)> {
     let mut longest: Option<(f64, f64)> = None;
     let mut from: Option<usize> = None;
     for at in 0..grid.time.len() {
         let inside = (window.from..=window.to).contains(&grid.time[at]);
-        let waiting = grid.waiting[at].filter(|&waiting| waiting >= 1.0);
-        let still = inside && grid.running[at] == Some(0.0) && waiting.is_some() && !grid.hole_before(at);
+        let waiting = gauges.waiting[at].filter(|&waiting| waiting >= 1.0);
+        let still = inside && gauges.running[at] == Some(0.0) && waiting.is_some() && !grid.hole_before(at);
         if !still {
             from = None;
             continue;

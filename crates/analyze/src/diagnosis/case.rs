@@ -34,7 +34,7 @@ impl<'a> Case<'a> {
         capacity: &'a CapacityFindings,
     ) -> Self {
         let preempted = server.findings.preemptions.count.is_some_and(|n| n > 0);
-        let waiting = Waiting::of(run, &server.grid, capacity, server.replicas.len(), preempted);
+        let waiting = Waiting::of(run, &server.grid, capacity, preempted);
         let pace = Pace::of(run, client);
         Self { run, window, options, client, server, capacity, waiting, pace }
     }
@@ -72,6 +72,11 @@ impl<'a> Case<'a> {
         let prefill_s = self.told().ttft_parts_ms.prefill.unwrap_or(0.0) / 1e3;
         let cap = (rate * (self.ttft_budget_s() - prefill_s)).floor().max(0.0);
         self.told().waiting.peak.filter(|&peak| cap < peak).map(|_| cap)
+    }
+
+    /// Replicas, where there are several: figures beside a flag are then of one of them.
+    pub(super) fn several(&self) -> Option<f64> {
+        self.capacity.replicas.filter(|&replicas| replicas > 1).map(|replicas| replicas as f64)
     }
 
     /// The flag that limits how many sequences run, by the engine's name.

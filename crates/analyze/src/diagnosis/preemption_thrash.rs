@@ -47,6 +47,7 @@ pub(super) const RULE: Rule = Rule {
             "Or a pool of {pool_for_peak_tokens} tokens, which holds the {running_peak} that were let in with their whole \
            contexts.",
         ],
+        &["There are {replicas} replicas: these numbers are of each of them."],
     ],
 };
 
@@ -61,8 +62,9 @@ fn find(case: &Case<'_>) -> Option<Found> {
     }
     let of_clock = ledger.share_of_wall_clock.or(server.wall_clock_share.recompute);
     let grave = of_clock.is_some_and(|share| share >= OF_WALL_CLOCK) || count / completed >= EVERY_REQUEST;
-    let safe = capacity.resident.safe_batch.filter(|&n| n > 0).map(|n| n as f64);
-    let running = server.running.mean;
+    // All that stands beside a flag is of one replica.
+    let safe = capacity.safe_of_one().filter(|&n| n > 0).map(|n| n as f64);
+    let running = server.running.mean.map(|mean| mean / capacity.shares() as f64);
     // A limit off the grid of captured sizes can cost more than preemption does (docs/cost-model.md).
     let off_grid = safe.filter(|_| case.facts().engine.as_deref() == Some("vllm")).and_then(|safe| {
         let grid = GraphSizes::new(512, u32::MAX);
@@ -70,7 +72,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
         let above = grid.full().iter().find(|&&size| f64::from(size) >= safe)?;
         (below != above).then_some((f64::from(*below), f64::from(*above)))
     });
-    let peak = server.running.peak;
+    let peak = case.server.grid.peak_of_one(|gauges| &gauges.running);
     let whole = capacity.tokens_per_request;
     let released = server.preemptions.released_tokens_mean.filter(|&tokens| tokens > 0.0);
     let evidence = Evidence::default()
@@ -86,8 +88,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
         .with(
             "likely_free_requests",
             capacity
-                .resident
-                .preemption_free_batch
+                .preemption_free_of_one()
                 .map(|n| n as f64)
                 .filter(|&n| safe.is_some_and(|safe| n > safe)),
         )
@@ -100,6 +101,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
             safe.zip(running).map(|(safe, running)| (1.0 - safe / running).max(0.0)),
         )
         .with("pool_for_peak_tokens", peak.zip(whole).map(|(peak, whole)| (peak * whole).ceil()))
+        .with("replicas", case.several())
         .with("limit", case.facts().max_num_seqs.map(f64::from))
         .with_word("flag", case.sequence_flag());
     Some(Found { severity: if grave { Severity::Critical } else { Severity::Warning }, evidence })

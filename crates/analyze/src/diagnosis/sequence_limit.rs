@@ -22,6 +22,7 @@ pub(super) const RULE: Rule = Rule {
         &[
             "The limit of {seen_limit} is read off the gauge, which never went above it; the server's settings say what it is.",
         ],
+        &["There are {replicas} replicas: both numbers are of each of them."],
         &[
             "Until then answer 429 beyond {queue_cap} waiting requests: at {completed_per_s} requests/s the last of them \
            has its first token within {ttft_budget_s}.",
@@ -33,12 +34,13 @@ fn find(case: &Case<'_>) -> Option<Found> {
     let waiting = case.waiting.as_ref()?;
     let share = waiting.for_place.filter(|&share| share >= MATTERS)?;
     let limit = waiting.limit?;
-    let fits = case.capacity.resident.safe_batch.map(|n| n as f64).filter(|&n| n > limit);
+    let fits = case.capacity.safe_of_one().map(|n| n as f64).filter(|&n| n > limit);
     let evidence = Evidence::default()
         .with("for_place_share", Some(share))
         .with("limit", Some(limit))
         .with("seen_limit", Some(limit).filter(|_| !waiting.limit_told))
         .with("fits_requests", fits)
+        .with("replicas", case.several().filter(|_| fits.is_some()))
         .with("waiting_mean", Some(waiting.mean))
         .with("running_while_waiting", waiting.running)
         .with("kv_free_share", waiting.kv_usage.map(|usage| 1.0 - usage))

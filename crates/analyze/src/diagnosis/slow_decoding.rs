@@ -65,15 +65,15 @@ fn expected_ms(case: &Case<'_>) -> Option<f64> {
     let shape = ModelShape::from_config(facts.model_config.as_ref()?).ok()?;
     let kv = facts.kv.clone().unwrap_or_default();
     let dtype: KvDtype = kv.cache_dtype.as_deref().unwrap_or("auto").parse().ok()?;
-    let parallel = facts.other.get("tensor_parallel_size").and_then(serde_json::Value::as_u64).unwrap_or(1);
-    let deployment =
-        Deployment::new(shape).with_tensor_parallel(u32::try_from(parallel).ok()?).ok()?.with_kv_dtype(dtype);
+    let parallel = facts.tensor_parallel_size.unwrap_or(1);
+    let deployment = Deployment::new(shape).with_tensor_parallel(parallel).ok()?.with_kv_dtype(dtype);
     let (budget, sequences) = gpu.serve_defaults();
     let graphs = GraphSizes::new(
         facts.max_num_seqs.unwrap_or(sequences),
         facts.max_num_batched_tokens.unwrap_or(budget),
     );
-    let batch = case.told().running.median.filter(|&running| running >= 1.0)?.round() as u32;
+    let batch = case.told().running.median.map(|running| running / case.capacity.shares() as f64);
+    let batch = batch.filter(|&running| running >= 1.0)?.round() as u32;
     let context = case.capacity.resident.footprint_tokens? as u32;
     let decode = |slot| Scheduled {
         slot,

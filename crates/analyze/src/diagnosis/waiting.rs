@@ -30,9 +30,9 @@ const PLATEAU: (f64, usize) = (0.9, 10);
 /// usage and limit are known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Waiting {
-    /// Mean of the waiting gauge.
+    /// Mean of the waiting gauge, all replicas together.
     pub(super) mean: f64,
-    /// Share of the scrapes at which some waited.
+    /// Share of the scrapes at which some waited, at whatever replica.
     pub(super) of_scrapes: f64,
     /// KV was so full that the mean prompt did not fit. Absent where KV usage is not told.
     pub(super) for_kv: Option<f64>,
@@ -40,16 +40,17 @@ pub(super) struct Waiting {
     pub(super) for_place: Option<f64>,
     /// KV had room and so had the batch: prompts wait for the token budget of a step.
     pub(super) for_prefill: Option<f64>,
-    /// Median KV usage while some waited.
+    /// Median KV usage of a replica at which some waited.
     pub(super) kv_usage: Option<f64>,
-    /// Median of running while some waited.
+    /// Median of running at such a replica.
     pub(super) running: Option<f64>,
-    /// Most sequences at once.
+    /// Most sequences at once of a replica.
     pub(super) limit: Option<f64>,
     /// The limit is the server's word, not read off the gauge.
     pub(super) limit_told: bool,
 }
 
+/// What one replica showed at a moment at which some waited there.
 struct Scrape {
     waiting: f64,
     running: f64,
@@ -59,29 +60,34 @@ struct Scrape {
 
 impl Waiting {
     /// `preempted`: some were thrown out, and wait at the head of the queue with more than their prompts.
-    pub(super) fn of(
-        run: &Run,
-        grid: &Grid,
-        capacity: &CapacityFindings,
-        replicas: usize,
-        preempted: bool,
-    ) -> Option<Self> {
+    ///
+    /// Each replica is judged by its own gauges: nobody waits for a place or a block of another one.
+    pub(super) fn of(run: &Run, grid: &Grid, capacity: &CapacityFindings, preempted: bool) -> Option<Self> {
         let waiting_mean = grid.summary(&grid.waiting).mean?;
         let busy = grid.while_busy(&grid.waiting).count();
-        let full_at = full_at(run, capacity, replicas, preempted);
+        let full_at = full_at(run, capacity, preempted);
+        let queued = |at: usize| {
+            let queues = grid.replicas.iter().filter_map(move |gauges| gauges.waiting[at]);
+            queues.filter(|&waiting| waiting >= 1.0).count()
+        };
+        let moments = grid.while_busy(&grid.waiting).filter(|&(at, _)| queued(at) > 0).count();
         let scrapes: Vec<Scrape> = grid
-            .while_busy(&grid.waiting)
-            .filter(|&(_, waiting)| waiting >= 1.0)
-            .filter_map(|(at, waiting)| {
-                let kv_usage = grid.kv_usage[at];
+            .replicas
+            .iter()
+            .flat_map(|gauges| {
+                grid.while_busy(&gauges.waiting).map(move |(at, waiting)| (gauges, at, waiting))
+            })
+            .filter(|&(_, _, waiting)| waiting >= 1.0)
+            .filter_map(|(gauges, at, waiting)| {
+                let kv_usage = gauges.kv_usage[at];
                 let full = kv_usage.map(|usage| usage >= full_at);
-                Some(Scrape { waiting, running: grid.running[at]?, kv_usage, full })
+                Some(Scrape { waiting, running: gauges.running[at]?, kv_usage, full })
             })
             .collect();
-        if waiting_mean < QUEUED || scrapes.len() < SCRAPES {
+        if waiting_mean < QUEUED || moments < SCRAPES || scrapes.is_empty() {
             return None;
         }
-        let told = run.manifest.server.max_num_seqs.map(|limit| f64::from(limit) * replicas.max(1) as f64);
+        let told = run.manifest.server.max_num_seqs.map(f64::from);
         let limit = told.or_else(|| plateau(&scrapes));
         let total: f64 = scrapes.iter().map(|scrape| scrape.waiting).sum();
         let share = |of: &dyn Fn(&Scrape) -> bool| {
@@ -93,7 +99,7 @@ impl Waiting {
         let known = |values: Vec<f64>| median(&values);
         Some(Self {
             mean: waiting_mean,
-            of_scrapes: scrapes.len() as f64 / busy as f64,
+            of_scrapes: moments as f64 / busy as f64,
             for_kv: kv_told.then(|| share(&|scrape| scrape.full == Some(true))),
             for_place: limit.map(|_| share(&|scrape| scrape.full != Some(true) && at_limit(scrape))),
             for_prefill: (kv_told && limit.is_some())
@@ -108,8 +114,8 @@ impl Waiting {
 
 /// KV usage above which the next request does not fit: vLLM admits a request only when all of its tokens so far do.
 /// That is its prompt, or for one that was thrown out the context of a running request.
-fn full_at(run: &Run, capacity: &CapacityFindings, replicas: usize, preempted: bool) -> f64 {
-    let pool = capacity.kv_cache_tokens.map(|tokens| tokens as f64 / replicas.max(1) as f64);
+fn full_at(run: &Run, capacity: &CapacityFindings, preempted: bool) -> f64 {
+    let pool = capacity.pool_of_one().map(|tokens| tokens as f64);
     let measured = run.requests.iter().filter(|row| row.measured());
     let prompts: Vec<f64> = measured.filter_map(|row| row.prompt().map(f64::from)).collect();
     let context = capacity.resident.footprint_tokens.filter(|_| preempted);

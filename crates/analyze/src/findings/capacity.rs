@@ -36,9 +36,35 @@ pub struct CapacityFindings {
     /// Where `kv_bytes_per_token` comes from: `reported`, `model_shape`, `pool`.
     #[serde(default)]
     pub kv_bytes_basis: Option<String>,
-    /// How many fit, by the footprint that a running request has on average.
+    /// How many fit, by the footprint that a running request has on average; over all replicas.
     #[serde(default)]
     pub resident: ResidentEstimate,
+    /// Engines that share the load; absent where none was seen. Pool and batches are of all of them together; flags
+    /// of a server are for one.
+    #[serde(default)]
+    pub replicas: Option<u64>,
+}
+
+impl CapacityFindings {
+    /// Tokens of the pool of one replica.
+    pub fn pool_of_one(&self) -> Option<u64> {
+        self.kv_cache_tokens.map(|tokens| tokens / self.shares())
+    }
+
+    /// [`ResidentEstimate::safe_batch`] of one replica: what a limit of sequences may be.
+    pub fn safe_of_one(&self) -> Option<u64> {
+        self.resident.safe_batch.map(|requests| requests / self.shares())
+    }
+
+    /// [`ResidentEstimate::preemption_free_batch`] of one replica.
+    pub fn preemption_free_of_one(&self) -> Option<u64> {
+        self.resident.preemption_free_batch.map(|requests| requests / self.shares())
+    }
+
+    /// Replicas over which a sum is to be divided.
+    pub fn shares(&self) -> u64 {
+        self.replicas.unwrap_or(1).max(1)
+    }
 }
 
 /// How many requests fit in the pool, better than by the longest sequence (theory: size-biased footprint).

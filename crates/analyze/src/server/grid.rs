@@ -21,10 +21,31 @@ pub(crate) struct Grid {
     pub(crate) waiting: Vec<Option<f64>>,
     /// Mean over the replicas, 0..1.
     pub(crate) kv_usage: Vec<Option<f64>>,
+    /// The same of each replica: a full one beside an idle one is full.
+    pub(crate) replicas: Vec<Gauges>,
     /// Median time between two moments.
     pub(crate) interval: Ns,
     /// Indices of the first and the last moment at which requests were running.
     pub(crate) busy: Option<(usize, usize)>,
+}
+
+/// Gauges of one replica at the moments of the grid; absent throughout where it does not expose one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gauges {
+    pub(crate) running: Vec<Option<f64>>,
+    pub(crate) waiting: Vec<Option<f64>>,
+    pub(crate) kv_usage: Vec<Option<f64>>,
+}
+
+impl Gauges {
+    fn of(replica: &Replica, times: &[Ns], reach: Ns) -> Self {
+        let read = |meaning| times.iter().map(|&time| replica.gauge_at(meaning, time, reach)).collect();
+        Self {
+            running: read(Meaning::Running),
+            waiting: read(Meaning::Waiting),
+            kv_usage: read(Meaning::KvUsage),
+        }
+    }
 }
 
 impl Grid {
@@ -37,22 +58,25 @@ impl Grid {
         let between: Vec<f64> = time.windows(2).map(|pair| pair[1].since(pair[0]).0 as f64).collect();
         let interval = Ns(median(&between).unwrap_or(0.0) as u64);
         let reach = Ns(interval.0 * 3 / 2);
-        let all = |meaning: Meaning| -> Vec<Option<f64>> {
-            let exposed: Vec<&Replica> = replicas.iter().filter(|replica| replica.has(meaning)).collect();
-            time.iter()
-                .map(|&time| {
-                    let values: Option<Vec<f64>> =
-                        exposed.iter().map(|replica| replica.gauge_at(meaning, time, reach)).collect();
-                    values.filter(|values| !values.is_empty()).map(|values| values.iter().sum())
-                })
-                .collect()
+        let gauges: Vec<Gauges> = replicas.iter().map(|replica| Gauges::of(replica, &time, reach)).collect();
+        let all = |meaning: Meaning, of: fn(&Gauges) -> &Vec<Option<f64>>| -> Vec<Option<f64>> {
+            let exposed: Vec<&Vec<Option<f64>>> = replicas
+                .iter()
+                .zip(&gauges)
+                .filter(|(replica, _)| replica.has(meaning))
+                .map(|(_, gauges)| of(gauges))
+                .collect();
+            let together = |at: usize| exposed.iter().map(|values| values[at]).sum::<Option<f64>>();
+            (0..time.len()).map(|at| together(at).filter(|_| !exposed.is_empty())).collect()
         };
         let pools = replicas.iter().filter(|replica| replica.has(Meaning::KvUsage)).count().max(1) as f64;
-        let (running, waiting) = (all(Meaning::Running), all(Meaning::Waiting));
-        let kv_usage = all(Meaning::KvUsage).into_iter().map(|sum| Some(sum? / pools)).collect();
+        let running = all(Meaning::Running, |gauges| &gauges.running);
+        let waiting = all(Meaning::Waiting, |gauges| &gauges.waiting);
+        let kv_usage = all(Meaning::KvUsage, |gauges| &gauges.kv_usage);
+        let kv_usage = kv_usage.into_iter().map(|sum| Some(sum? / pools)).collect();
         let runs = |value: &Option<f64>| value.is_some_and(|value| value > 0.0);
         let busy = running.iter().position(runs).zip(running.iter().rposition(runs));
-        Self { time, running, waiting, kv_usage, interval, busy }
+        Self { time, running, waiting, kv_usage, replicas: gauges, interval, busy }
     }
 
     /// Whether nothing is known between this moment and the one before.
@@ -67,6 +91,12 @@ impl Grid {
     ) -> impl Iterator<Item = (usize, f64)> + 'a {
         let (from, to) = self.busy.map_or((0, 0), |(first, last)| (first, last + 1));
         values[from..to].iter().enumerate().filter_map(move |(index, value)| Some((from + index, (*value)?)))
+    }
+
+    /// Largest value of a gauge at any one replica while requests were running.
+    pub(crate) fn peak_of_one(&self, of: fn(&Gauges) -> &Vec<Option<f64>>) -> Option<f64> {
+        let peaks = self.replicas.iter().flat_map(|gauges| self.while_busy(of(gauges)));
+        peaks.map(|(_, value)| value).reduce(f64::max)
     }
 
     pub(crate) fn summary(&self, values: &[Option<f64>]) -> GaugeSummary {

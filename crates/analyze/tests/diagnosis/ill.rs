@@ -1,6 +1,6 @@
 //! One illness a test, beside the same server without it.
 
-use crate::simulated::{Steps, Ward, codes, diagnosis, figure, the};
+use crate::simulated::{Steps, Ward, codes, diagnosis, figure, replicated, the};
 use precipice_analyze::findings::Severity;
 use precipice_analyze::{Options, Slo};
 use precipice_engine::EngineConfig;
@@ -270,4 +270,38 @@ fn an_open_loop_beyond_what_the_pool_lets_through() {
     assert_eq!(figure(kv, "arrivals_per_s"), 8.0);
     assert!(kv.remedy.contains("Arrivals of 8/s"), "{}", kv.remedy);
     assert!(!kv.evidence.contains_key("pool_needed_tokens"), "an open loop has no number to make room for");
+}
+
+/// A flag is set on each replica, and nobody waits for a block of another one.
+#[test]
+fn replicas_are_judged_and_advised_one_by_one() {
+    let ward = Ward {
+        spec: Spec::closed(32, 96, 200, 400),
+        engine: engine(|e| e.num_gpu_blocks = 1 + 200),
+        ..Ward::default()
+    };
+    let alone = ward.run();
+    let both = diagnosis(&replicated(&alone, 1.0), &Options::default());
+    let thrash = the(&both, "preemption_thrash");
+    assert_eq!(figure(thrash, "safe_requests"), 5.0);
+    assert!(figure(thrash, "running_mean") < 10.0, "{thrash:#?}");
+    assert!(thrash.remedy.contains("--max-num-seqs 5 (now 64)"), "{}", thrash.remedy);
+    assert!(thrash.remedy.contains("2 replicas"), "{}", thrash.remedy);
+    let kv = the(&both, "kv_capacity");
+    assert_eq!(figure(kv, "fits_requests"), 10.0);
+    assert!(figure(kv, "kv_usage_while_waiting_share") > 0.9);
+
+    // The other one is idle: the pool that requests wait for is full all the same.
+    let beside_idle = diagnosis(&replicated(&alone, 0.0), &Options::default());
+    assert_eq!(codes(&beside_idle)[0], "kv_capacity", "{beside_idle:#?}");
+    assert!(figure(the(&beside_idle, "kv_capacity"), "for_kv_share") > 0.9);
+
+    let limited = Ward {
+        spec: Spec::closed(24, 72, 200, 150),
+        engine: engine(|e| e.max_num_seqs = 4),
+        ..Ward::default()
+    };
+    let found = diagnosis(&replicated(&limited.run(), 1.0), &Options::default());
+    let limit = the(&found, "sequence_limit");
+    assert!(limit.remedy.contains("--max-num-seqs from 4 to 18"), "{}", limit.remedy);
 }

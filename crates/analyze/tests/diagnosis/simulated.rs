@@ -4,7 +4,10 @@ use precipice_analyze::findings::Diagnosis;
 use precipice_analyze::{Options, analyze};
 use precipice_engine::virtual_time::{Client, Setup, simulate};
 use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
-use precipice_record::{KvPoolFacts, LoadFacts, LoadKind, Manifest, Ns, Run, ServerFacts, Source};
+use precipice_record::{
+    KvPoolFacts, LoadFacts, LoadKind, Manifest, Ns, RequestRow, Run, Series, SeriesId, ServerFacts, Sink,
+    Source, UP,
+};
 use precipice_workload::{Load, Plan, Spec};
 
 /// A step takes 15 ms, and 0.05 ms a token; the first `cold` steps take 3 s more, as if graphs were captured.
@@ -23,6 +26,29 @@ impl StepCost for Steps {
         let gpu = (15_000_000 + 50_000 * u64::from(shape.tokens)) * self.slower.max(1) + cold;
         Ok(StepTime { gpu: Ns(gpu), host: Ns(1_000_000) })
     }
+}
+
+/// The same run on two replicas behind one address, as a recorder sees it: the other has `share` of every gauge and
+/// counter of the first, and its own requests where that is not 0.
+pub(crate) fn replicated(alone: &Run, share: f64) -> Run {
+    let mut run = alone.clone();
+    (run.steps, run.events) = (Vec::default(), Vec::default());
+    let series = alone.samples.series.len() as SeriesId;
+    run.samples.series.extend(alone.samples.series.iter().map(|one| Series { source: 1, ..one.clone() }));
+    for at in 0..alone.samples.len() {
+        let (id, value) = (alone.samples.id[at], alone.samples.value[at]);
+        let up = alone.samples.series[id as usize].name == UP;
+        run.sample(alone.samples.time[at], series + id, if up { value } else { share * value });
+    }
+    if share > 0.0 {
+        let first = alone.requests.len() as u32;
+        run.requests.extend(
+            alone.requests.iter().map(|row| RequestRow { request: first + row.request, ..row.clone() }),
+        );
+        let both = run.manifest.load.concurrency.map(|clients| 2 * clients);
+        run.manifest.load.concurrency = both;
+    }
+    run
 }
 
 /// What to simulate. The default is a small load on a server with room: nothing is wrong with it.

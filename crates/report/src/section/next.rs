@@ -67,7 +67,8 @@ fn beyond_sample(view: &View<'_>) -> Vec<String> {
 fn experiments(view: &View<'_>) -> Vec<(Line, Command)> {
     let findings = &view.analysis.findings;
     let ill = |code: &str| findings.diagnosis.iter().any(|illness| illness.code == code);
-    let safe = findings.capacity.resident.safe_batch.filter(|n| *n > 0);
+    // A flag is for one replica.
+    let safe = findings.capacity.safe_of_one().filter(|n| *n > 0);
     let asked = known(findings.capacity.concurrency, count);
     let simulated = |settings: &[(&'static str, String)]| command::simulated(view, settings);
     let mut list = vec![];
@@ -118,7 +119,7 @@ fn experiments(view: &View<'_>) -> Vec<(Line, Command)> {
 
 /// What fits for sure, what fits most likely, and what is set today: `14,16,128`.
 fn limits(view: &View<'_>, safe: u64) -> String {
-    let likely = view.analysis.findings.capacity.resident.preemption_free_batch;
+    let likely = view.analysis.findings.capacity.preemption_free_of_one();
     let now = view.manifest.server.max_num_seqs.map(u64::from);
     let mut limits: Vec<u64> =
         [Some(safe), likely, now].into_iter().flatten().filter(|n| *n >= safe).collect();

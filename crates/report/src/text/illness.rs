@@ -61,6 +61,7 @@ const CHINESE: [Words; 12] = [
                 "显存够的话,把 {flag} 提到 {limit} 以上,同时盯住 ITL(现在中位 {itl_p50_ms})。",
             ],
             &["{seen_limit} 的上限是从指标读出来的(从未超过),以服务端配置为准。"],
+            &["共 {replicas} 个副本:上面两个数都是每个副本的。"],
             &[
                 "在此之前,等待超过 {queue_cap} 条就返回 429:按 {completed_per_s} 条/s,队尾那条的首字延迟在 {ttft_budget_s} 以内。",
             ],
@@ -102,6 +103,7 @@ const CHINESE: [Words; 12] = [
             ],
             &["有 95 % 把握不抢占的上限是 {likely_free_requests} 条。"],
             &["或者把池子加到 {pool_for_peak_tokens} token,放进来的 {running_peak} 条就都装得下。"],
+            &["共 {replicas} 个副本:以上都是每个副本的数。"],
         ],
     },
     Words {
@@ -265,6 +267,7 @@ const EVIDENCE: &[(&str, &str, &str)] = &[
     ("recomputed_tokens", "recomputed tokens", "重算 token"),
     ("released_tokens", "KV thrown away, tokens", "丢掉的 KV(token)"),
     ("repeated_share", "repeated by the plan", "计划里的重复"),
+    ("replicas", "replicas", "副本数"),
     ("request_tokens", "tokens of the request", "请求 token 数"),
     ("running", "running, median", "在跑中位"),
     ("running_mean", "running, mean", "在跑均值"),
