@@ -6,8 +6,8 @@ use precipice_decide::trial::{self, Conditions, Figures};
 use precipice_decide::{Machine, StepTimes};
 use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, known_shape};
-use precipice_engine::virtual_time::{Setup, simulate};
-use precipice_record::Run;
+use precipice_engine::virtual_time::{Client, Setup, simulate};
+use precipice_record::{Ns, Run};
 use precipice_workload::{Gaps, Lengths, Load, Plan, Rate, Spec};
 
 fn report_server() -> Machine {
@@ -22,17 +22,27 @@ fn plan(spec: Spec) -> Plan {
     Plan::new(spec, 0, Some("simulated"), None).unwrap()
 }
 
+/// The same run, recorded and analysed.
+fn found(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Figures {
+    let mut run = Run::default();
+    let setup = Setup {
+        engine: machine.engine.clone(),
+        client: conditions.client,
+        max_num_queued_reqs: conditions.max_num_queued_reqs,
+        ..Setup::default()
+    };
+    let mut timer = machine.times.timer(&machine.deployment, &machine.engine).unwrap();
+    let summary = simulate(&setup, plan, &mut timer, &mut run).unwrap();
+    run.manifest.window = summary.window;
+    Figures::of_findings(&analyze(&run, &Options::default()).findings)
+}
+
 #[test]
 fn the_overload_test_has_the_figures_of_its_findings() {
     let machine = report_server();
     let plan = plan(Spec::closed(64, 128, 6144, 2048));
     let trial = trial::run(&machine, &plan, &Conditions::default()).unwrap();
-    let mut run = Run::default();
-    let setup = Setup { engine: machine.engine.clone(), ..Setup::default() };
-    let mut timer = machine.times.timer(&machine.deployment, &machine.engine).unwrap();
-    let summary = simulate(&setup, &plan, &mut timer, &mut run).unwrap();
-    run.manifest.window = summary.window;
-    let found = Figures::of_findings(&analyze(&run, &Options::default()).findings);
+    let found = found(&machine, &plan, &Conditions::default());
     let ours = trial.whole;
     assert_eq!((ours.completed, ours.preemptions), (128, Some(38)));
     assert_eq!(ours.preemptions, found.preemptions);
@@ -59,6 +69,45 @@ fn the_overload_test_has_the_figures_of_its_findings() {
     // Hardly ever does anybody wait for tokens of a step or for a place.
     let blocked = ours.blocked.unwrap();
     assert!(blocked.kv > 0.5 && blocked.sequences == 0.0 && blocked.budget < 0.3, "{blocked:?}");
+}
+
+#[test]
+fn warm_ups_are_in_no_figure() {
+    let machine = report_server();
+    let spec = Spec::closed(2, 4, 512, 64);
+    let warm = Spec { warmup: 32, ..spec.clone() };
+    let whole = |spec| trial::run(&machine, &plan(spec), &Conditions::default()).unwrap().whole;
+    let ours = whole(warm.clone());
+    assert_eq!(ours, whole(spec));
+    assert!(ours.running_mean.unwrap() <= 2.0 && ours.kv_mean.unwrap() < 0.1);
+    let found = found(&machine, &plan(warm), &Conditions::default());
+    let ratio = ours.output_throughput.unwrap() / found.output_throughput.unwrap();
+    assert!((ratio - 1.0).abs() < 1e-3, "{ratio}");
+}
+
+#[test]
+fn attempts_that_fail_are_no_requests_and_leave_no_gaps() {
+    let machine = report_server().with(|engine| engine.max_num_seqs = 4);
+    let load = Load::Open { rate: Rate::constant(3.0), gaps: Gaps::Poisson, cap: None };
+    let lengths = Lengths::Uniform { min: 50, max: 200 };
+    let spec = Spec { requests: Some(60), ..Spec::synthetic(load, Lengths::Fixed(500), lengths) };
+    let plan = plan(spec);
+    let client = Client {
+        timeout: Some(Ns::from_secs(4.0)),
+        retries: 2,
+        backoff: Ns::from_secs(0.5),
+        ..Client::default()
+    };
+    for max_num_queued_reqs in [None, Some(2)] {
+        let conditions = Conditions { client, max_num_queued_reqs, ..Conditions::default() };
+        let ours = trial::run(&machine, &plan, &conditions).unwrap().whole;
+        let found = found(&machine, &plan, &conditions);
+        let counts = |of: &Figures| (of.completed, of.failed, of.refused, of.itl_ms.n);
+        assert_eq!(counts(&ours), counts(&found));
+        assert_eq!(ours.completed + ours.failed, 60);
+        assert!(ours.failed > 5 && ours.completed > 5 && (ours.refused > 0) == max_num_queued_reqs.is_some());
+        assert!((ours.itl_ms.max.unwrap() / found.itl_ms.max.unwrap() - 1.0).abs() < 1e-6);
+    }
 }
 
 #[test]

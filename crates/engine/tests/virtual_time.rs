@@ -246,6 +246,19 @@ fn who_is_turned_away_waits_longer_each_time_and_tries_again() {
     assert!(in_flight(&run).all(|sent| sent <= 8));
 }
 
+#[test]
+fn nobody_tries_again_after_the_end_of_sending() {
+    let engine = EngineConfig { max_num_seqs: 2, ..EngineConfig::default() };
+    let client =
+        Client { retries: 10, backoff: Ns(100_000_000), timeout: Some(Ns(400_000_000)), ..Client::default() };
+    let limited = Setup { client, ..setup(engine) };
+    let two_seconds = precipice_workload::Seconds::try_from(2.0).unwrap();
+    let spec = Spec { requests: None, duration: Some(two_seconds), ..poisson(40.0, None) };
+    let (run, _) = run(&limited, spec);
+    assert!(run.requests.iter().any(|row| row.attempt > 2));
+    assert!(run.requests.iter().all(|row| row.sent.unwrap() < Ns(2_000_000_000)));
+}
+
 fn poisson(rate: f64, cap: Option<u32>) -> Spec {
     let load = precipice_workload::Load::Open {
         rate: precipice_workload::Rate::constant(rate),

@@ -76,6 +76,13 @@ failures! {
     Unknown = "unknown",
 }
 
+impl FailureKind {
+    /// The server said that it has too much to do: 429 or 503.
+    pub fn turned_away(self) -> bool {
+        matches!(self, Self::TooManyRequests | Self::Unavailable)
+    }
+}
+
 impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

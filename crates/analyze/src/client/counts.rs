@@ -21,6 +21,7 @@ pub(super) fn requests(view: &View<'_>) -> RequestCounts {
         sent: last.len() as u64,
         completed: count(&RequestRow::completed),
         failed: count(&|row| !row.completed() && !cancelled(row)),
+        turned_away: count(&|row| row.failure.is_some_and(FailureKind::turned_away)),
         cancelled: count(&cancelled),
         retries: (view.measured.len() - last.len()) as u64,
     }

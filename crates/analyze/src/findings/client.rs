@@ -81,6 +81,9 @@ pub struct RequestCounts {
     pub completed: u64,
     /// Ended badly, cancelled ones apart.
     pub failed: u64,
+    /// Of the failed ones, turned away at last: 429 or 503.
+    #[serde(default)]
+    pub turned_away: u64,
     /// Stopped by the end of the run.
     pub cancelled: u64,
     /// Attempts beyond the first of a request.

@@ -111,11 +111,10 @@ impl Figures {
     /// Takes the figures of an analysed run.
     pub fn of_findings(findings: &Findings) -> Self {
         let (client, server) = (&findings.client, &findings.server);
-        let turned_away = |kind: &str| client.errors.get(kind).copied().unwrap_or(0);
         Self {
             completed: client.requests.completed,
             failed: client.requests.failed,
-            refused: turned_away("too_many_requests") + turned_away("unavailable"),
+            refused: client.requests.turned_away,
             duration_s: client.duration_s,
             request_throughput: client.request_throughput,
             output_throughput: client.output_throughput,

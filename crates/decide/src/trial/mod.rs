@@ -64,6 +64,8 @@ impl Trial {
 /// # Errors
 /// When the engine's settings are refused, or the step times do not know the model or a step.
 pub fn run(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Result<Trial, TrialError> {
+    // A simulated server is never cold, and what warms it would be in the sums.
+    let plan = &plan.without_warmup();
     let mut timer = machine.times.timer(&machine.deployment, &machine.engine)?;
     let setup = Setup {
         engine: machine.engine.clone(),
@@ -88,7 +90,7 @@ fn steady_part(plan: &Plan) -> Option<tally::Steady> {
     match plan.spec().load {
         Load::Closed { concurrency, .. } => {
             // The first wave ends, and as many again are sent.
-            (last >= 2 * concurrency).then_some(tally::Steady {
+            (last / 2 >= concurrency).then_some(tally::Steady {
                 ends: Some(concurrency),
                 arrivals: None,
                 last,

@@ -38,7 +38,7 @@ pub struct Mark {
     scheduled: u64,
 }
 
-/// A request that ended.
+/// A request, as its last attempt so far ended.
 #[derive(Debug, Clone, Copy)]
 struct Ended {
     sent: Ns,
@@ -47,6 +47,15 @@ struct Ended {
     output_tokens: u32,
     completed: bool,
     refused: bool,
+}
+
+/// The attempt of a request whose tokens come.
+#[derive(Debug, Clone, Copy)]
+struct Stream {
+    attempt: u16,
+    last_token: Ns,
+    /// Its number among all streams.
+    number: u32,
 }
 
 /// Counters that are kept, by the name of their series.
@@ -70,11 +79,15 @@ pub struct Tally {
     closed: Option<Mark>,
     first_sent: Option<Ns>,
     last_end: Ns,
-    /// Gaps between tokens in nanoseconds, in the order of time.
-    gaps: Vec<u64>,
-    /// Time of the last token of each request.
-    last_tokens: Vec<Ns>,
+    /// Gaps between tokens in nanoseconds, in the order of time, each with the number of its stream.
+    gaps: Vec<(u64, u32)>,
+    /// By request.
+    streams: Vec<Option<Stream>>,
+    /// By number: the attempt failed, and its gaps are nobody's.
+    failed: Vec<bool>,
     ended: Vec<Ended>,
+    /// Where in `ended` a request is.
+    places: Vec<Option<u32>>,
     /// Running and waiting of each step, and the share of the pool in use.
     gauges: Vec<(u32, u32, f32)>,
     /// Series that are counters, with the last value of each.
@@ -96,8 +109,10 @@ impl Tally {
             first_sent: None,
             last_end: Ns::ZERO,
             gaps: Vec::new(),
-            last_tokens: Vec::new(),
+            streams: Vec::new(),
+            failed: Vec::new(),
             ended: Vec::new(),
+            places: Vec::new(),
             gauges: Vec::new(),
             counters: [None; COUNTERS.len()],
             series: 0,
@@ -155,7 +170,7 @@ impl Tally {
             output_throughput: rate(whole_tokens),
             total_throughput: rate(prompts + outputs),
             ttft_ms: distribution(good().filter_map(|e| Some(e.first_token?.since(e.sent).0)).collect()),
-            itl_ms: distribution(self.gaps[from.gaps..to.gaps].to_vec()),
+            itl_ms: distribution(self.gaps_between(from.gaps, to.gaps)),
             tpot_ms: distribution(good().filter_map(Ended::tpot_ns).collect()),
             e2el_ms: distribution(good().filter_map(|e| Some(e.last_token?.since(e.sent).0)).collect()),
             running_mean: mean(to.running - from.running),
@@ -173,6 +188,27 @@ impl Tally {
                 budget: (to.blocked.budget - from.blocked.budget) / seconds,
             }),
             counters: None,
+        }
+    }
+
+    /// Gaps of attempts that did not fail.
+    fn gaps_between(&self, from: usize, to: usize) -> Vec<u64> {
+        let kept = self.gaps[from..to].iter().filter(|(_, stream)| !self.failed[*stream as usize]);
+        kept.map(|(gap, _)| *gap).collect()
+    }
+
+    /// Keeps how an attempt ended; a further attempt of a request takes the place of the one before.
+    fn keep(&mut self, request: u32, ended: Ended) {
+        let request = request as usize;
+        if self.places.len() <= request {
+            self.places.resize(request + 1, None);
+        }
+        match self.places[request] {
+            Some(place) => self.ended[place as usize] = ended,
+            None => {
+                self.places[request] = Some(self.ended.len() as u32);
+                self.ended.push(ended);
+            }
         }
     }
 
@@ -205,15 +241,21 @@ impl Sink for Tally {
         self.last_end = self.last_end.max(row.end);
         let sent = row.sent.unwrap_or(row.intended);
         self.first_sent = Some(self.first_sent.map_or(sent, |first| first.min(sent)));
-        let refused = matches!(row.failure, Some(FailureKind::TooManyRequests | FailureKind::Unavailable));
-        self.ended.push(Ended {
+        if !completed
+            && let Some(Some(stream)) = self.streams.get(row.request as usize)
+            && stream.attempt == row.attempt
+        {
+            self.failed[stream.number as usize] = true;
+        }
+        let ended = Ended {
             sent: row.intended,
             first_token: row.first_token,
             last_token: row.last_token,
             output_tokens: output,
             completed,
-            refused,
-        });
+            refused: row.failure.is_some_and(FailureKind::turned_away),
+        };
+        self.keep(row.request, ended);
         let all = self.ended.len() as u32;
         if self.steady.is_some_and(|steady| steady.ends.is_some_and(|ends| all >= ends)) {
             self.open(row.end);
@@ -222,14 +264,21 @@ impl Sink for Tally {
 
     fn chunk(&mut self, row: ChunkRow) {
         self.now.output_tokens += u64::from(row.tokens);
-        let place = row.request as usize;
-        if self.last_tokens.len() <= place {
-            self.last_tokens.resize(place + 1, Ns::ZERO);
+        let request = row.request as usize;
+        if self.streams.len() <= request {
+            self.streams.resize(request + 1, None);
         }
-        let last = std::mem::replace(&mut self.last_tokens[place], row.time);
-        if last != Ns::ZERO {
-            self.gaps.push(row.time.since(last).0);
-            self.now.gaps += 1;
+        match &mut self.streams[request] {
+            Some(stream) if stream.attempt == row.attempt => {
+                let last = std::mem::replace(&mut stream.last_token, row.time);
+                self.gaps.push((row.time.since(last).0, stream.number));
+                self.now.gaps += 1;
+            }
+            stream => {
+                let number = self.failed.len() as u32;
+                *stream = Some(Stream { attempt: row.attempt, last_token: row.time, number });
+                self.failed.push(false);
+            }
         }
     }
 

@@ -209,9 +209,7 @@ impl<'a> Clients<'a> {
         match self.stage {
             Stage::Warmup if self.next.is_none() => self.begin(time),
             Stage::Load if !closed => {}
-            Stage::Load if self.plan.duration_ns().is_some_and(|limit| time.since(self.start).0 >= limit) => {
-                self.next = None;
-            }
+            Stage::Load if self.over(time) => self.next = None,
             Stage::Warmup | Stage::Load => {
                 let Some(planned) = self.next.take() else { return };
                 self.next = self.requests.next();
@@ -303,15 +301,21 @@ impl<'a> Clients<'a> {
 
     /// After an attempt that may end better another time. Its client waits with it.
     fn again_or_free(&mut self, attempt: Attempt, time: Ns) {
-        if attempt.number >= self.client.retries {
+        let wait = Ns(self.client.backoff.0.saturating_mul(1 << attempt.number.min(20)));
+        if attempt.number >= self.client.retries || self.over(time + wait) {
             self.free(time);
             return;
         }
-        let wait = self.client.backoff.0.saturating_mul(1 << attempt.number.min(20));
         self.serial += 1;
         let ticket = self.serial;
         self.again.insert(ticket, (attempt.planned, attempt.number + 1));
-        self.push(time + Ns(wait), Event::Again { ticket });
+        self.push(time + wait, Event::Again { ticket });
+    }
+
+    /// Sending has stopped by then, for further attempts too.
+    fn over(&self, time: Ns) -> bool {
+        self.stage == Stage::Load
+            && self.plan.duration_ns().is_some_and(|limit| time.since(self.start).0 >= limit)
     }
 
     /// The engine took an attempt in.
