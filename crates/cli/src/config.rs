@@ -126,25 +126,40 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Words of a command line as they may be kept: without the values of headers.
+/// Words of a command line as they may be kept: without the values of headers, and without a command that may hold
+/// anything.
 pub(crate) fn shown<'a>(words: impl IntoIterator<Item = &'a OsString>) -> Vec<String> {
-    let mut hide = false;
+    let mut hidden: Option<&str> = None;
     words
         .into_iter()
         .map(|word| {
             let word = word.to_string_lossy();
-            let hidden = std::mem::replace(&mut hide, word == "--header");
-            match word.strip_prefix("--header=") {
-                Some(header) => format!("--header={}", without_value(header)),
-                None if hidden => without_value(&word),
-                None => word.into_owned(),
+            if let Some(flag) = hidden.take() {
+                return without_value(flag, &word);
             }
+            for flag in HIDDEN {
+                match word.strip_prefix(flag) {
+                    Some("") => hidden = Some(flag),
+                    Some(rest) if rest.starts_with('=') => {
+                        return format!("{flag}={}", without_value(flag, &rest[1..]));
+                    }
+                    _ => {}
+                }
+            }
+            word.into_owned()
         })
         .collect()
 }
 
-fn without_value(header: &str) -> String {
-    format!("{}: ...", header.split(':').next().unwrap_or_default())
+/// Flags whose values may hold secrets.
+const HIDDEN: [&str; 2] = ["--header", "--restart-cmd"];
+
+/// The name of a header is no secret.
+fn without_value(flag: &str, value: &str) -> String {
+    match (flag, value.split_once(':')) {
+        ("--header", Some((name, _))) => format!("{name}: ..."),
+        _ => "...".to_owned(),
+    }
 }
 
 fn literal(value: &str) -> String {
@@ -176,8 +191,8 @@ fn finish(
         }
         let Ok(Some(raw)) = matches.try_get_raw(id) else { continue };
         let mut values: Vec<String> = raw.map(|value| value.to_string_lossy().into_owned()).collect();
-        if name == "header" {
-            values = values.iter().map(|header| without_value(header)).collect();
+        if let Some(flag) = HIDDEN.into_iter().find(|flag| flag.strip_prefix("--") == Some(name)) {
+            values = values.iter().map(|value| without_value(flag, value)).collect();
         }
         let from = if from_file.contains_key(name) {
             From::File
@@ -201,22 +216,37 @@ pub(crate) fn flags(command: &str, args: &[OsString]) -> Vec<(String, Vec<OsStri
     let mut flags = Vec::new();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
-        let long = text.strip_prefix("--").map(|rest| rest.split('=').next().unwrap_or(rest).to_owned());
-        let short = text.strip_prefix('-').and_then(|rest| rest.chars().next());
-        let arg = command.get_arguments().find(|arg| match &long {
-            Some(long) => {
-                arg.get_long() == Some(long)
-                    || arg.get_all_aliases().is_some_and(|all| all.contains(&long.as_str()))
+        if let Some(long) = text.strip_prefix("--") {
+            let name = long.split('=').next().unwrap_or(long);
+            let named = |arg: &&clap::Arg| {
+                arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|all| all.contains(&name))
+            };
+            let Some(arg) = command.get_arguments().find(named) else { continue };
+            let mut given = vec![word.clone()];
+            if arg.get_action().takes_values() && !long.contains('=') {
+                given.extend(words.next().cloned());
             }
-            None => short.is_some() && arg.get_short() == short,
-        });
-        let Some(arg) = arg else { continue };
-        let mut given = vec![word.clone()];
-        let inline = if long.is_some() { text.contains('=') } else { text.chars().count() > 2 };
-        if arg.get_action().takes_values() && !inline {
-            given.extend(words.next().cloned());
+            flags.push((arg.get_long().unwrap_or_default().to_owned(), given));
+        } else if let Some(cluster) = text.strip_prefix('-') {
+            // `-qc 2` and `-qc2` are `-q -c 2`.
+            for (place, short) in cluster.char_indices() {
+                let Some(arg) = command.get_arguments().find(|arg| arg.get_short() == Some(short)) else {
+                    break;
+                };
+                let name = arg.get_long().unwrap_or_default().to_owned();
+                if !arg.get_action().takes_values() {
+                    flags.push((name, vec![format!("-{short}").into()]));
+                    continue;
+                }
+                let rest = &cluster[place + short.len_utf8()..];
+                let mut given: Vec<OsString> = vec![format!("-{short}{rest}").into()];
+                if rest.is_empty() {
+                    given.extend(words.next().cloned());
+                }
+                flags.push((name, given));
+                break;
+            }
         }
-        flags.push((arg.get_long().unwrap_or_default().to_owned(), given));
     }
     flags
 }
@@ -327,5 +357,38 @@ fn words(name: &str, action: &ArgAction, value: &toml::Value) -> Result<Vec<Stri
     match value {
         toml::Value::Array(items) => items.iter().map(word).collect(),
         one => Ok(vec![word(one)?]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{command_line, flags};
+    use std::ffi::OsString;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn short_flags_in_one_word_are_all_found() {
+        for line in ["precipice sweep -qc 2 -n3", "precipice sweep -q -c 2 -n 3", "precipice sweep -qc2 -n3"]
+        {
+            let found = flags("sweep", &words(line));
+            let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, ["quiet", "concurrency", "requests"], "{line}");
+        }
+        let found =
+            flags("sweep", &words("precipice sweep --concurrency=4 -o out --no-report --input-tokens 5"));
+        let given: Vec<(&str, usize)> =
+            found.iter().map(|(name, words)| (name.as_str(), words.len())).collect();
+        assert_eq!(given, [("concurrency", 1), ("out", 2), ("no-report", 1), ("input-tokens", 2)]);
+    }
+
+    #[test]
+    fn what_may_be_secret_is_left_out_of_a_kept_command_line() {
+        let line =
+            ["p", "run", "--header", "X-Key: a", "--header=X-Key: b", "--restart-cmd", "K=c go", "-c", "2"];
+        let kept = command_line(line.map(str::to_owned));
+        assert_eq!(kept, "precipice run --header 'X-Key: ...' '--header=X-Key: ...' --restart-cmd ... -c 2");
     }
 }

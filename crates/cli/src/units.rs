@@ -20,6 +20,22 @@ pub(crate) fn count(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A number of KV blocks. Each has a row in memory: 67 million are a pool of a billion tokens.
+pub(crate) fn blocks(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 1 << 26;
+    count(text).and_then(|blocks| {
+        if blocks <= MOST { Ok(blocks) } else { Err(format!("'{text}' is more than {MOST}")) }
+    })
+}
+
+/// Tokens of a KV block.
+pub(crate) fn block_size(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 1 << 16;
+    count(text).and_then(|tokens| {
+        if tokens <= MOST { Ok(tokens) } else { Err(format!("'{text}' is more than {MOST}")) }
+    })
+}
+
 /// A time above 0: `90s`, `250ms`, `5m`, `1m30s`.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let seconds: Seconds = text.parse().map_err(|error: ParseError| error.problem)?;

@@ -7,17 +7,19 @@ use crate::sampler::{MetricsSource, PAGE_LIMIT};
 use crate::target::Target;
 use precipice_wire::prometheus;
 
-/// The server answers as one that takes requests. vLLM lists its models once the engine is up, not before.
+/// The server answers as one that takes requests. vLLM lists its models once the engine is up, not before; a server
+/// without a list will do where the model is `named`, as it does for a run.
 ///
 /// # Errors
 /// What it did instead, in words.
-pub fn answers(target: &Target) -> Result<(), String> {
+pub fn answers(target: &Target, named: bool) -> Result<(), String> {
     let mut fetcher = Fetcher::new(target.origin.clone());
     let reply = fetcher
         .fetch("GET", &target.path("/v1/models"), None, ASK_TIMEOUT, ANSWER_LIMIT)
         .map_err(|error| error.to_string())?;
     match reply.head.status {
         200 => Ok(()),
+        404 if named => Ok(()),
         status => Err(format!("/v1/models answered {status}")),
     }
 }
@@ -31,22 +33,19 @@ pub struct Sight {
     pub started: Option<f64>,
 }
 
-/// Looks at a replica's metrics.
+/// Looks at a replica's metrics; `None` where it answers and has none, as llama.cpp without `--metrics`.
 ///
 /// # Errors
-/// Why the page could not be read, in words.
-pub fn look(source: &MetricsSource) -> Result<Sight, String> {
+/// Why there was no answer, in words.
+pub fn look(source: &MetricsSource) -> Result<Option<Sight>, String> {
     let mut fetcher = Fetcher::new(source.origin.clone());
     let reply = fetcher
         .fetch("GET", &source.path, None, ASK_TIMEOUT, PAGE_LIMIT)
         .map_err(|error| error.to_string())?;
-    if reply.head.status != 200 {
-        return Err(format!("status {}", reply.head.status));
-    }
-    sight(&reply.body)
+    Ok(if reply.head.status == 200 { sight(&reply.body) } else { None })
 }
 
-fn sight(page: &[u8]) -> Result<Sight, String> {
+fn sight(page: &[u8]) -> Option<Sight> {
     let mut sight = Sight::default();
     prometheus::samples(page, |sample| match meaning(sample.name) {
         Some(Meaning::Running | Meaning::Waiting) => {
@@ -55,8 +54,8 @@ fn sight(page: &[u8]) -> Result<Sight, String> {
         Some(Meaning::ProcessStart) => sight.started = Some(sample.value),
         _ => {}
     })
-    .map_err(|error| error.to_string())?;
-    Ok(sight)
+    .ok()?;
+    Some(sight)
 }
 
 #[cfg(test)]
@@ -67,8 +66,8 @@ mod tests {
     fn running_and_waiting_add_up_and_what_is_not_exported_is_absent() {
         let page = b"vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_waiting{engine=\"0\"} 4\n\
             process_start_time_seconds 17.5\n";
-        assert_eq!(sight(page), Ok(Sight { requests: Some(7.0), started: Some(17.5) }));
-        assert_eq!(sight(b"up 1\n"), Ok(Sight::default()));
-        assert!(sight(b"<html>").is_err());
+        assert_eq!(sight(page), Some(Sight { requests: Some(7.0), started: Some(17.5) }));
+        assert_eq!(sight(b"up 1\n"), Some(Sight::default()));
+        assert_eq!(sight(b"<html>"), None);
     }
 }

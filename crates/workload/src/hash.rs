@@ -15,7 +15,7 @@ pub(crate) const fn mix(root: u64, leaf: u64) -> u64 {
 }
 
 /// 64 bits of a text (FNV-1a, then mixed).
-pub(crate) fn text(text: &str) -> u64 {
+pub fn text(text: &str) -> u64 {
     let fnv = text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
     });

@@ -32,7 +32,7 @@ pub mod count;
 pub mod dataset;
 pub mod error;
 pub mod facts;
-mod hash;
+pub mod hash;
 pub mod length;
 pub mod plan;
 pub mod prefix;

@@ -44,10 +44,10 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) max_model_len: Option<u32>,
     /// Tokens a KV block
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = units::count)]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = units::block_size)]
     pub(crate) block_size: u32,
     /// KV pool in blocks, vLLM's null block counted
-    #[arg(long, value_name = "N", value_parser = units::count)]
+    #[arg(long, value_name = "N", value_parser = units::blocks)]
     pub(crate) num_gpu_blocks_override: Option<u32>,
     /// KV pool in bytes a GPU
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]

@@ -25,12 +25,13 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// A run begins.
-    pub(crate) fn steer(&self, handle: &Handle) {
+    /// A run begins; it ends with what is returned.
+    pub(crate) fn steer(&self, handle: &Handle) -> Steered<'_> {
         *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
         if self.asked() {
             handle.interrupt();
         }
+        Steered(self)
     }
 
     /// There was an interrupt.
@@ -50,5 +51,14 @@ impl Interrupts {
                 "cancelling the requests in flight"
             });
         }
+    }
+}
+
+/// A run that an interrupt would stop.
+pub(crate) struct Steered<'a>(&'a Interrupts);
+
+impl Drop for Steered<'_> {
+    fn drop(&mut self) {
+        *self.0.handle.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

@@ -83,8 +83,9 @@ pub(crate) fn measure(
     let mut writer = directory::open(&args.output, &manifest)?;
 
     let handle = Handle::new();
-    interrupts.steer(&handle);
+    let steered = interrupts.steer(&handle);
     let driven = drive(args, &plan, found, &handle, &mut writer);
+    drop(steered);
     let bottleneck = finish(&mut manifest, &driven);
     let dir = writer.finish(&manifest)?;
     driven?;

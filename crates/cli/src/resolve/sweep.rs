@@ -17,7 +17,7 @@ use anyhow::Result;
 use flags::{Flags, given};
 use precipice_decide::sweep::{Point, Preset};
 use precipice_decide::trial;
-use precipice_workload::Load;
+use precipice_workload::{Load, hash};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -62,6 +62,8 @@ pub(crate) struct Sweep {
     pub(crate) base: Vec<String>,
     /// In the order in which they are to be made.
     pub(crate) runs: Vec<Planned>,
+    /// Tells one `--restart-cmd` from another without keeping what it holds.
+    pub(crate) restart: Option<String>,
 }
 
 /// Resolves a sweep. `words` is the command line with the flags of `--config` in it.
@@ -73,8 +75,8 @@ pub(crate) fn sweep(args: &SweepArgs, words: &[OsString]) -> Result<Sweep> {
         with_preset(&mut base, preset, args)?;
     }
     let mut runs = Vec::new();
-    for (place, point) in points.iter().enumerate() {
-        for repeat in 0..args.sweep.repeats {
+    for repeat in 0..args.sweep.repeats {
+        for (place, point) in points.iter().enumerate() {
             runs.push(run(args, &base, (place + 1, point), repeat)?);
         }
     }
@@ -82,7 +84,8 @@ pub(crate) fn sweep(args: &SweepArgs, words: &[OsString]) -> Result<Sweep> {
         one_after_another(&mut runs);
     }
     let base = config::shown(base.iter().flat_map(|(_, words)| words));
-    Ok(Sweep { points, base, runs })
+    let restart = args.live.restart_cmd.as_deref().map(|command| format!("{:016x}", hash::text(command)));
+    Ok(Sweep { points, base, runs, restart })
 }
 
 /// The order on a real server: as few restarts as can be, and between two of them the repeats of a setting apart from
@@ -120,7 +123,7 @@ fn overload(base: &mut Flags) -> Result<()> {
     let (machine, plan, conditions) = simulate::trial(&crowd)?;
     let clients = plan.spec().load.concurrency().unwrap_or(64);
     let plan = plan
-        .under(Load::Closed { concurrency: clients, stagger: None }, 3 * clients, plan.seed())
+        .under(Load::Closed { concurrency: clients, stagger: None }, clients.saturating_mul(3), plan.seed())
         .map_err(usage)?;
     let found = trial::run(&machine, &plan, &conditions).map_err(usage)?;
     let served = found.best().request_throughput.unwrap_or(1.0);
@@ -152,7 +155,7 @@ fn run(args: &SweepArgs, base: &Flags, at: (usize, &Point), repeat: u32) -> Resu
         for source in &parsed.sampler.metrics_url {
             resolve::target::metrics(source, &options).map_err(named)?;
         }
-        server::restart(args.live.restart_cmd.as_deref(), base, point)?
+        server::restart(args.live.restart_cmd.as_deref(), base, point, repeat)?
     } else {
         simulate::trial(&parsed).map_err(named)?;
         None

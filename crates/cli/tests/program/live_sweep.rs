@@ -78,6 +78,75 @@ fn a_restart_that_fails_says_so_and_two_in_a_row_end_the_sweep() {
 }
 
 #[test]
+fn a_load_that_the_server_refuses_holds_nobody_up() {
+    let dir = TempDir::new().unwrap();
+    let server =
+        Server::start(&["--time-scale", "10", "--max-num-seqs", "4", "--max-model-len", "1024"], dir.path());
+    let sets = ["--set", "input-tokens=4k,100", "--repeats", "2", "-c", "2"];
+    let load = ["--url", &server.url, "-n", "4", "--output-tokens", "20", "-o", "out"];
+    let args = [&sets[..], &load].concat();
+    let message = ends(&args, dir.path(), 3);
+    assert!(message.contains("setting input-tokens=4k: --input-tokens 4096"), "{message}");
+    let again = ends(&args, dir.path(), 3);
+    assert!(again.contains("2 of 4 runs are there already"), "{again}");
+    let table = std::fs::read_to_string(dir.path().join("out/table.csv")).unwrap();
+    assert!(table.lines().count() == 2 && table.contains("\n100,2,"), "{table}");
+}
+
+#[test]
+fn a_server_that_turns_some_away_is_swept_like_any_other() {
+    let dir = TempDir::new().unwrap();
+    let flags = ["--time-scale", "10", "--max-num-seqs", "1", "--max-num-queued-reqs", "1"];
+    let server = Server::start(&flags, dir.path());
+    let args = ["sweep", "--url", &server.url, "--set", "concurrency=1,6", "--json"];
+    let table = json(&[&args, &LOAD[..]].concat(), dir.path());
+    let share = |row: usize| table["rows"][row]["figures"]["refused_share"]["value"].as_f64().unwrap();
+    assert!(share(0) == 0.0 && (0.1..1.0).contains(&share(1)), "{table}");
+}
+
+#[test]
+fn a_restart_that_is_given_up_leaves_nothing_behind() {
+    let dir = TempDir::new().unwrap();
+    let command = "sleep 60 & echo $! >child; wait # {flags}";
+    let at = ["--url", NOWHERE, "--set", "max-num-seqs=1", "--restart-timeout", "500ms"];
+    ends(&[&at[..], &["--restart-cmd", command], &LOAD].concat(), dir.path(), 3);
+    let child = std::fs::read_to_string(dir.path().join("child")).unwrap();
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+    // Nobody may have fetched its exit status yet.
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+}
+
+#[test]
+fn nothing_secret_reaches_the_disk() {
+    let dir = TempDir::new().unwrap();
+    let server = server(dir.path());
+    let args = [
+        &["--url", &server.url, "--set", "concurrency=1,2", "--header", "X-Key: sesame", "-o", "out"],
+        &LOAD[..],
+    ]
+    .concat();
+    ends(&args, dir.path(), 0);
+    let restart = ["--restart-cmd", "KEY=sesame true"];
+    let message = ends(&[&args[..], &restart].concat(), dir.path(), 2);
+    assert!(message.contains("another --restart-cmd"), "{message}");
+    let other = args.iter().map(|word| if *word == "out" { "other" } else { *word });
+    let other: Vec<&str> = other.chain(restart).collect();
+    ends(&other, dir.path(), 3);
+    let mut todo = vec![dir.path().join("out"), dir.path().join("other")];
+    let mut files = 0;
+    while let Some(path) = todo.pop() {
+        if path.is_dir() {
+            todo.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        files += 1;
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("sesame"), "{}", path.display());
+    }
+    assert!(files > 10, "{files}");
+}
+
+#[test]
 fn a_server_that_was_not_restarted_is_found_out() {
     let dir = TempDir::new().unwrap();
     let server = server(dir.path());
@@ -137,6 +206,8 @@ fn contradictions_are_named_before_anything_is_sent() {
     refuses(&["--set", "max-num-seqs=1,2", "--restart-cmd", "go"], &["--restart-cmd", "{max-num-seqs}"]);
     refuses(&["--set", "max-num-seqs=0,2", "--restart-cmd", "go {flags}"], &["max-num-seqs=0", "at least 1"]);
     refuses(&["--set", "concurrency=1,2", "--gpu", "H200"], &["--gpu", "built-in engine"]);
+    refuses(&["--set", "url=http://a,http://b"], &["--set url"]);
+    refuses(&["--set", "header=X-Key: a;X-Key: b"], &["--set header"]);
     refuses(&["--set", "concurency=1,2"], &["concurency", "--restart-cmd"]);
     refuses(&["--set", "concurrency=1,2", "--metrics-url", "ftp://x"], &["--metrics-url"]);
     assert!(!dir.path().join("sweeps").exists(), "nothing is left of a sweep that never began");

@@ -203,12 +203,11 @@ impl Tally {
         if self.places.len() <= request {
             self.places.resize(request + 1, None);
         }
-        match self.places[request] {
-            Some(place) => self.ended[place as usize] = ended,
-            None => {
-                self.places[request] = Some(self.ended.len() as u32);
-                self.ended.push(ended);
-            }
+        if let Some(place) = self.places[request] {
+            self.ended[place as usize] = ended;
+        } else {
+            self.places[request] = Some(self.ended.len() as u32);
+            self.ended.push(ended);
         }
     }
 

@@ -8,6 +8,9 @@ use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// However long a server says to wait (`Retry-After`), a measurement does not stand still for longer.
+const LONGEST_WAIT: Ns = Ns(60_000_000_000);
+
 /// The attempts of one lane that wait, the one that is due first on top.
 #[derive(Debug, Default)]
 pub(crate) struct Retrying {
@@ -23,7 +26,8 @@ impl Retrying {
             return None;
         }
         let backoff = ns(rules.backoff).0.saturating_mul(1 << job.attempt.min(20));
-        let due = now + row.retry_after_s.map_or(Ns(backoff), Ns::from_secs);
+        let told = row.retry_after_s.map(|seconds| Ns::from_secs(seconds).min(LONGEST_WAIT));
+        let due = now + told.unwrap_or(Ns(backoff));
         let mut job = Job { bytes: std::mem::take(&mut job.bytes), ..job.clone() };
         job.attempt += 1;
         self.waiting.push(Reverse((due, self.jobs.insert(job))));
@@ -55,4 +59,40 @@ impl Retrying {
 /// Whether the same request can end better another time.
 fn worth_another(failure: FailureKind) -> bool {
     !matches!(failure, FailureKind::ClientError | FailureKind::Cancelled | FailureKind::Local)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_WAIT, Retrying};
+    use crate::load::Retries;
+    use crate::load::feed::Job;
+    use precipice_record::{FailureKind, Ns, Phase, RequestRow};
+    use std::time::Duration;
+
+    #[test]
+    fn waits_double_and_a_server_may_say_otherwise_within_reason() {
+        let rules = Retries { most: 5, backoff: Duration::from_millis(500) };
+        let row = |retry_after_s| RequestRow {
+            failure: Some(FailureKind::TooManyRequests),
+            retry_after_s,
+            ..RequestRow::default()
+        };
+        let due = |attempt, retry_after_s| {
+            let mut job = Job {
+                request: 0,
+                attempt,
+                phase: Phase::Steady,
+                due: None,
+                bytes: Vec::new(),
+                prompt_tokens: None,
+                output_tokens: 1,
+            };
+            Retrying::default().plan(&rules, &mut job, &row(retry_after_s), Ns(7))
+        };
+        assert_eq!(due(0, None), Some(Ns(500_000_007)));
+        assert_eq!(due(2, None), Some(Ns(2_000_000_007)));
+        assert_eq!(due(0, Some(3.0)), Some(Ns(3_000_000_007)));
+        assert_eq!(due(0, Some(3600.0)), Some(Ns(7 + LONGEST_WAIT.0)));
+        assert_eq!(due(5, None), None);
+    }
 }

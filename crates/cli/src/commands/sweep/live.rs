@@ -16,6 +16,7 @@ use precipice_decide::trial::Figures;
 use precipice_drive::{Handle, MetricsSource};
 use precipice_record::{Run, RunState};
 use precipice_workload::{Plan, Spec};
+use std::collections::BTreeSet;
 
 /// Most requests of a round of warming.
 const WARM_CLIENTS: u32 = 4;
@@ -37,9 +38,12 @@ pub(super) enum Stop {
     /// Ctrl-C or SIGTERM.
     #[error("interrupted")]
     Interrupted,
-    /// The server, or its restart.
+    /// The server, or its restart: nothing that needs this state of it can be run.
     #[error("{0}")]
-    Broken(String),
+    Server(String),
+    /// The load: the server is there, and others may do better.
+    #[error("{0}")]
+    Setting(String),
 }
 
 /// How a sweep ended.
@@ -85,53 +89,49 @@ pub(super) fn run(args: &SweepArgs, url: &str, todo: &[&Planned], store: &mut St
     let interrupts = Interrupts::watch(args.sweep.quiet)?;
     let server = server(args, url, store, &interrupts)?;
     let mut ended = Ended::default();
-    let mut state: Option<&Restart> = None;
-    let mut in_a_row = 0;
+    let mut state: Option<&Option<Restart>> = None;
+    let (mut in_a_row, mut refused) = (0, BTreeSet::new());
     let mut todo = todo.iter().enumerate().peekable();
     while let Some((number, run)) = todo.next() {
+        if refused.contains(&run.place) {
+            continue;
+        }
         if !args.sweep.quiet {
             let repeat =
                 if args.sweep.repeats > 1 { format!(", repeat {}", run.repeat + 1) } else { String::new() };
             printer::note(&format!("[{}] {}{repeat}", number + 1, run.point));
         }
-        let fresh = number == 0 || state != run.restart.as_ref();
-        state = run.restart.as_ref();
+        let fresh = state.is_none_or(|state| *state != run.restart);
+        state = Some(&run.restart);
         let one = One { args, url, run, server: &server, store };
-        match one.make(fresh) {
+        let made = one.make(fresh).map_err(|error| one.stop(error, number > 0 || run.restart.is_some()));
+        let why = match made {
             Ok(outcome) => {
                 store.keep(&outcome)?;
                 in_a_row = 0;
+                continue;
             }
-            Err(error) => match stop(error, number > 0 || run.restart.is_some()) {
-                Ok(Stop::Interrupted) => {
-                    ended.interrupted = true;
-                    break;
-                }
-                Ok(Stop::Broken(why)) => {
-                    printer::error(&format!("setting {}: {why}", run.point));
-                    ended.broken += 1;
-                    in_a_row += 1;
-                    if run.restart.is_none() || in_a_row >= FAILURES {
-                        break;
-                    }
-                    // Others of this state would fail alike; the next state gets a restart.
-                    while todo.next_if(|(_, next)| next.restart == run.restart).is_some() {}
-                }
-                Err(error) => return Err(error),
-            },
+            Err(stop) => stop?,
+        };
+        if matches!(why, Stop::Interrupted) {
+            ended.interrupted = true;
+            break;
         }
+        printer::error(&format!("setting {}: {why}", run.point));
+        ended.broken += 1;
+        if matches!(why, Stop::Setting(_)) {
+            // Its repeats would fail alike, the other settings may not.
+            refused.insert(run.place);
+            continue;
+        }
+        in_a_row += 1;
+        if run.restart.is_none() || in_a_row >= FAILURES {
+            break;
+        }
+        // Others of this state would fail alike; the next state gets a restart.
+        while todo.next_if(|(_, next)| next.restart == run.restart).is_some() {}
     }
     Ok(ended)
-}
-
-/// What an error says of the sweep. `late`: the first run's flags were good, or are a setting's own, so that what the
-/// server refuses now is the server's.
-fn stop(error: anyhow::Error, late: bool) -> Result<Stop> {
-    match error.downcast::<Stop>() {
-        Ok(stop) => Ok(stop),
-        Err(error) if late && error.is::<Usage>() => Ok(Stop::Broken(format!("{error:#}"))),
-        Err(error) => Err(error),
-    }
 }
 
 fn server<'a>(
@@ -151,7 +151,8 @@ fn server<'a>(
         named.iter().map(|url| resolve::target::metrics(url, &options)).collect::<Result<_>>()?
     };
     let log = store.root().join("restart.log");
-    Ok(Server { target, sources, live: &args.live, log, interrupts, quiet: args.sweep.quiet })
+    let named = args.target.model.is_some();
+    Ok(Server { target, sources, named, live: &args.live, log, interrupts, quiet: args.sweep.quiet })
 }
 
 /// A run that is to be made.
@@ -182,18 +183,38 @@ impl One<'_> {
         }
         let (explained, _) = present::explain(&measured.dir)?;
         let figures = Figures::of_findings(&explained.analysis.findings);
-        let gone = self.server.answers();
-        if figures.completed == 0 || gone.is_err() {
-            let why = gone.err().map_or_else(
-                || "no request completed".to_owned(),
-                |why| format!("the server is gone ({why})"),
-            );
-            return Err(Stop::Broken(format!("{why}; what there is of the run is in {name}")).into());
+        if figures.completed == 0 {
+            return Err(self.blamed(format!("no request completed; the run is in {name}")).into());
+        }
+        if let Err(gone) = self.server.answers() {
+            let why = format!("the server is gone ({gone}); what there is of the run is in {name}");
+            return Err(Stop::Server(why).into());
         }
         let mut outcome = Kept::of(&self.run.point, self.run.repeat, self.run.seed, figures);
         outcome.run = Some(name);
         outcome.doubtful = measured.bottleneck;
         Ok(outcome)
+    }
+
+    /// What an error says of the sweep. `begun`: the server was there before.
+    fn stop(&self, error: anyhow::Error, begun: bool) -> Result<Stop> {
+        let error = match error.downcast::<Stop>() {
+            Ok(stop) => return Ok(stop),
+            Err(error) if !error.is::<Usage>() => return Err(error),
+            Err(error) => error,
+        };
+        match self.blamed(format!("{error:#}")) {
+            Stop::Server(_) if !begun => Err(error),
+            stop => Ok(stop),
+        }
+    }
+
+    /// The setting is at fault, unless the server is gone.
+    fn blamed(&self, why: String) -> Stop {
+        match self.server.answers() {
+            Ok(()) => Stop::Setting(why),
+            Err(gone) => Stop::Server(format!("{why}; the server is gone ({gone})")),
+        }
     }
 
     /// Small rounds of the load's prompts until one takes as long as the one before: kernels are compiled, graphs
@@ -209,12 +230,13 @@ impl One<'_> {
             let spec = Spec::closed(clients, clients, prompt.max(1), output.max(1));
             let plan = Plan::new(spec, round, Some(&directory::salt()), None).map_err(usage)?;
             let handle = Handle::new();
-            self.server.interrupts.steer(&handle);
+            let steered = self.server.interrupts.steer(&handle);
             let run = live::in_memory(&found, &plan, &self.run.args.client, &handle)?;
+            drop(steered);
             if self.server.interrupts.asked() {
                 return Err(Stop::Interrupted.into());
             }
-            let took = duration(&run)?;
+            let took = duration(&run).map_err(|why| self.blamed(why))?;
             if before.is_some_and(|before| (took - before).abs() <= SETTLED * before) {
                 return Ok(());
             }
@@ -230,14 +252,14 @@ impl One<'_> {
     }
 }
 
-/// First send to last end, in seconds.
-fn duration(run: &Run) -> Result<f64> {
-    let failed = run.requests.iter().find_map(|row| row.failure);
+/// First send to last end, in seconds. A server that turns some away is warmed by the others.
+fn duration(run: &Run) -> Result<f64, String> {
+    let failed = run.requests.iter().filter_map(|row| row.failure).find(|failure| !failure.turned_away());
     match (failed, run.manifest.window) {
         (None, Some((start, end))) => Ok(end.since(start).secs()),
         (kind, _) => {
             let kind = kind.map_or_else(|| "nothing was sent".to_owned(), |kind| kind.name().to_owned());
-            Err(Stop::Broken(format!("a request of the warm-up failed: {kind}")).into())
+            Err(format!("a request of the warm-up failed: {kind}"))
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::progress::Spinner;
 use anyhow::Result;
 use precipice_drive::readiness::{Sight, answers, look};
 use precipice_drive::{MetricsSource, Target};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 
 /// How often it is asked.
 const EVERY: Duration = Duration::from_millis(250);
+/// How long a restart that is told to end may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Lines of a restart's output that are shown when it failed.
 const SHOWN: usize = 5;
 
@@ -24,6 +27,8 @@ const SHOWN: usize = 5;
 pub(super) struct Server<'a> {
     pub(super) target: Target,
     pub(super) sources: Vec<MetricsSource>,
+    /// The model is named, so that a server without a list of models will do.
+    pub(super) named: bool,
     pub(super) live: &'a LiveArgs,
     /// What the last restart printed.
     pub(super) log: PathBuf,
@@ -34,7 +39,7 @@ pub(super) struct Server<'a> {
 impl Server<'_> {
     /// It takes requests.
     pub(super) fn answers(&self) -> Result<(), String> {
-        answers(&self.target)
+        answers(&self.target, self.named)
     }
 
     /// Runs the command, then waits until a new process answers.
@@ -64,16 +69,16 @@ impl Server<'_> {
         Ok(())
     }
 
-    /// Waits until nothing runs or waits on any replica. Without metrics nobody knows.
+    /// Waits until nothing runs or waits on any replica. Of one without metrics nobody knows.
     pub(super) fn idle(&self) -> Result<()> {
         let until = Instant::now() + self.live.idle_timeout;
         let (mut quiet, mut last) = (0, String::new());
         let spinner = Spinner::new("waiting for the server to be idle", self.quiet);
         let idle = self.poll(until, || {
-            let seen: Result<Vec<Sight>, String> = self.sources.iter().map(look).collect();
+            let seen: Result<Vec<Option<Sight>>, String> = self.sources.iter().map(look).collect();
             match seen {
                 Ok(seen) => {
-                    let requests: f64 = seen.iter().filter_map(|sight| sight.requests).sum();
+                    let requests: f64 = seen.iter().flatten().filter_map(|sight| sight.requests).sum();
                     last = format!("{requests:.0} requests run or wait that are not of this sweep");
                     quiet = if requests == 0.0 { quiet + 1 } else { 0 };
                 }
@@ -86,7 +91,7 @@ impl Server<'_> {
         if idle {
             return Ok(());
         }
-        Err(Stop::Broken(format!("the server did not become idle within --idle-timeout: {last}")).into())
+        Err(Stop::Server(format!("the server did not become idle within --idle-timeout: {last}")).into())
     }
 
     /// Asks until it is so; false when the time is over.
@@ -107,7 +112,7 @@ impl Server<'_> {
 
     /// When each replica's process started, where that is known.
     fn started(&self) -> Vec<Option<f64>> {
-        self.sources.iter().map(|source| look(source).ok().and_then(|sight| sight.started)).collect()
+        self.sources.iter().map(|source| look(source).ok().flatten()?.started).collect()
     }
 
     fn spawn(&self, command: &str) -> Result<Child> {
@@ -123,7 +128,7 @@ impl Server<'_> {
                 .process_group(0)
                 .spawn()
         });
-        started.map_err(|error| Stop::Broken(format!("--restart-cmd could not be started: {error}")).into())
+        started.map_err(|error| Stop::Server(format!("--restart-cmd could not be started: {error}")).into())
     }
 
     fn finished(&self, mut child: Child, until: Instant) -> Result<ExitStatus> {
@@ -135,9 +140,7 @@ impl Server<'_> {
         match (ended, status) {
             (Ok(true), Some(status)) => Ok(status),
             (ended, _) => {
-                // It may have ended by itself in between.
-                child.kill().ok();
-                child.wait().ok();
+                end(&mut child);
                 ended.and_then(|_| {
                     Err(self.broken(
                         "did not return within --restart-timeout: it must start the server in the background",
@@ -154,7 +157,25 @@ impl Server<'_> {
         let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
         let end = lines[lines.len().saturating_sub(SHOWN)..].iter().map(|line| format!("\n  | {line}"));
         let end = end.collect::<String>();
-        Stop::Broken(format!("--restart-cmd {what}; what it printed is in {}{end}", self.log.display()))
+        Stop::Server(format!("--restart-cmd {what}; what it printed is in {}{end}", self.log.display()))
             .into()
+    }
+}
+
+/// Ends a restart that did not return, with all that it started: half of it would race the next one.
+fn end(child: &mut Child) {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    for signal in [Signal::TERM, Signal::KILL] {
+        if let Some(group) = group {
+            // An error says that it ended by itself in between.
+            kill_process_group(group, signal).ok();
+        }
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(EVERY);
+        }
     }
 }

@@ -19,6 +19,9 @@ struct Head {
     schema: String,
     base: Vec<String>,
     points: Vec<Point>,
+    /// A hash of `--restart-cmd`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    restart: Option<String>,
 }
 
 /// An open directory.
@@ -33,14 +36,26 @@ impl Store {
     pub(super) fn open(out: Option<&Path>, sweep: &Sweep) -> Result<Self> {
         let root = out.map_or_else(|| dated("sweeps"), Path::to_owned);
         let named = |problem: String| usage(format!("--out {}: {problem}", root.display()));
-        let head = Head { schema: SCHEMA.to_owned(), base: sweep.base.clone(), points: sweep.points.clone() };
+        let head = Head {
+            schema: SCHEMA.to_owned(),
+            base: sweep.base.clone(),
+            points: sweep.points.clone(),
+            restart: sweep.restart.clone(),
+        };
         let path = root.join(HEAD);
         if path.is_file() {
             let text = std::fs::read_to_string(&path).map_err(|error| named(error.to_string()))?;
             let found: Head =
                 serde_json::from_str(&text).map_err(|error| named(format!("{HEAD}: {error}")))?;
-            if found != head {
+            let begun = std::fs::metadata(root.join(RESULTS)).is_ok_and(|results| results.len() > 0);
+            // A restart that never worked may be mended.
+            let same =
+                found == head || (!begun && Head { restart: head.restart.clone(), ..found.clone() } == head);
+            if !same {
                 return Err(named(difference(&found, &head)));
+            }
+            if found != head {
+                write(&path, &head).map_err(named)?;
             }
         } else {
             let used = std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_some());
@@ -48,8 +63,7 @@ impl Store {
                 return Err(named("the directory is not empty and holds no sweep: name another".to_owned()));
             }
             std::fs::create_dir_all(&root).map_err(|error| named(error.to_string()))?;
-            std::fs::write(&path, serde_json::to_string_pretty(&head)?)
-                .map_err(|error| named(error.to_string()))?;
+            write(&path, &head).map_err(named)?;
         }
         let file = root.join(RESULTS);
         let outcomes = if file.is_file() { read(&file)? } else { Vec::new() };
@@ -103,6 +117,11 @@ impl Store {
     }
 }
 
+fn write(path: &Path, head: &Head) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(head).map_err(|error| error.to_string())?;
+    std::fs::write(path, text).map_err(|error| error.to_string())
+}
+
 /// The results so far. A last line that a kill cut short is dropped, and cut off the file.
 fn read(path: &Path) -> Result<Vec<Outcome>> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -122,7 +141,9 @@ fn read(path: &Path) -> Result<Vec<Outcome>> {
 }
 
 fn difference(found: &Head, asked: &Head) -> String {
-    let what = if found.points == asked.points {
+    let what = if found.points == asked.points && found.base == asked.base {
+        "another --restart-cmd".to_owned()
+    } else if found.points == asked.points {
         format!("other flags ({})", found.base.join(" "))
     } else {
         let first = found.points.iter().find(|point| !asked.points.contains(point));

@@ -10,7 +10,15 @@ use precipice_decide::sweep::Point;
 use std::ffi::OsString;
 
 /// Flags of `run` that a sweep uses for itself.
-pub(super) const OWN: [&str; 7] = ["out", "no-report", "json", "quiet", "lang", "print-config", "config"];
+const OWN: [&str; 7] = ["out", "no-report", "json", "quiet", "lang", "print-config", "config"];
+
+/// Flags that are the same for all runs: one server, and no secret among the results.
+const SHARED: [&str; 4] = ["url", "metrics-url", "header", "api-key-env"];
+
+/// Can be varied by a sweep.
+pub(super) fn may_vary(name: &str) -> bool {
+    !OWN.contains(&name) && !SHARED.contains(&name)
+}
 
 /// Long names with the words that give them.
 pub(super) type Flags = Vec<(String, Vec<OsString>)>;

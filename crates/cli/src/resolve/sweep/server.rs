@@ -9,8 +9,10 @@ use precipice_decide::sweep::Point;
 
 /// Flags of `run` that describe the built-in engine and are no flags of a server.
 const DESCRIBE: [&str; 5] = ["gpu", "profile", "gpu-memory", "gpu-bandwidth", "gpu-tflops"];
-/// Sizes, which vLLM takes as numbers of bytes.
-const SIZES: [&str; 1] = ["kv-cache-memory-bytes"];
+/// Sizes in bytes, which vLLM reads with units of its own.
+const BYTES: [&str; 1] = ["kv-cache-memory-bytes"];
+/// Sizes in tokens, likewise: its `2k` is 2000.
+const TOKENS: [&str; 2] = ["max-num-batched-tokens", "max-model-len"];
 /// Stands for all of the server's flags in `--restart-cmd`.
 const ALL: &str = "{flags}";
 
@@ -32,7 +34,12 @@ fn of_server(name: &str) -> bool {
 ///
 /// # Errors
 /// When a setting of the server has no way into it.
-pub(super) fn restart(template: Option<&str>, base: &Flags, point: &Point) -> Result<Option<Restart>> {
+pub(super) fn restart(
+    template: Option<&str>,
+    base: &Flags,
+    point: &Point,
+    repeat: u32,
+) -> Result<Option<Restart>> {
     let own = base.iter().filter(|(name, _)| of_server(name));
     let mut settings: Vec<(String, String)> = Vec::new();
     for (name, words) in own {
@@ -71,8 +78,8 @@ pub(super) fn restart(template: Option<&str>, base: &Flags, point: &Point) -> Re
         }
     }
     let command = command.replace(ALL, &flags.join(" "));
-    // Without settings of the server, each setting of the load gets a fresh one.
-    let state = if settings.is_empty() { point.to_string() } else { command.clone() };
+    // Without settings of the server, each run gets a fresh one.
+    let state = if settings.is_empty() { format!("{point}, repeat {repeat}") } else { command.clone() };
     Ok(Some(Restart { command, state }))
 }
 
@@ -87,10 +94,14 @@ fn value(name: &str, words: &[std::ffi::OsString]) -> String {
 }
 
 fn plain(name: &str, value: &str) -> Result<String> {
-    if !SIZES.contains(&name) {
+    let number = if BYTES.contains(&name) {
+        units::bytes(value).map(|bytes| bytes.to_string())
+    } else if TOKENS.contains(&name) {
+        units::tokens(value).map(|tokens| tokens.to_string())
+    } else {
         return Ok(value.to_owned());
-    }
-    units::bytes(value).map(|bytes| bytes.to_string()).map_err(|error| usage(format!("--{name}: {error}")))
+    };
+    number.map_err(|error| usage(format!("--{name}: {error}")))
 }
 
 #[cfg(test)]
@@ -118,34 +129,37 @@ mod tests {
             ("max-num-seqs", "16"),
             ("concurrency", "8"),
             ("kv-cache-memory-bytes", "4GiB"),
+            ("max-model-len", "8k"),
             ("some-future-flag", "it's"),
             ("async-scheduling", "true"),
             ("enforce-eager", "false"),
         ]);
         let shared = base(&["--block-size=32", "--input-tokens=100"]);
-        let made = restart(Some("go {flags} # {max-num-seqs} ${HOME} {x}"), &shared, &at).unwrap().unwrap();
+        let made =
+            restart(Some("go {flags} # {max-num-seqs} ${HOME} {x}"), &shared, &at, 0).unwrap().unwrap();
         assert_eq!(
             made.command,
-            "go --block-size 32 --max-num-seqs 16 --kv-cache-memory-bytes 4294967296 --some-future-flag \
+            "go --block-size 32 --max-num-seqs 16 --kv-cache-memory-bytes 4294967296 --max-model-len 8192 --some-future-flag \
              'it'\\''s' --async-scheduling # 16 ${HOME} {x}"
         );
         assert_eq!(made.state, made.command);
     }
 
     #[test]
-    fn without_settings_of_the_server_each_setting_gets_a_fresh_one() {
-        let restarts: Vec<_> = ["1", "2"]
-            .map(|clients| restart(Some("go"), &Flags::new(), &point(&[("concurrency", clients)])).unwrap())
-            .into();
-        assert_ne!(restarts[0].as_ref().unwrap().state, restarts[1].as_ref().unwrap().state);
-        assert_eq!(restart(None, &Flags::new(), &point(&[("concurrency", "1")])).unwrap(), None);
+    fn without_settings_of_the_server_each_run_gets_a_fresh_one() {
+        let runs = [("1", 0), ("2", 0), ("1", 1)].map(|(clients, repeat)| {
+            let at = point(&[("concurrency", clients)]);
+            restart(Some("go"), &Flags::new(), &at, repeat).unwrap().unwrap().state
+        });
+        assert!(runs[0] != runs[1] && runs[0] != runs[2]);
+        assert_eq!(restart(None, &Flags::new(), &point(&[("concurrency", "1")]), 0).unwrap(), None);
     }
 
     #[test]
     fn a_setting_that_cannot_reach_the_server_is_refused() {
         let limit = point(&[("max-num-seqs", "16")]);
         let says = |template: Option<&str>, base: &Flags, point: &Point, word: &str| {
-            let message = restart(template, base, point).unwrap_err().to_string();
+            let message = restart(template, base, point, 0).unwrap_err().to_string();
             assert!(message.contains(word), "{message}");
         };
         says(None, &Flags::new(), &limit, "--restart-cmd");

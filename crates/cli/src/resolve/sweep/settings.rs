@@ -71,7 +71,7 @@ fn list(path: &Path, restarts: bool) -> Result<Vec<Point>> {
 /// Every name is a flag of `run` that a sweep does not use itself, or a setting of a server that is restarted.
 fn known(names: &[&str], flag: &str, restarts: bool) -> Result<()> {
     for name in names {
-        if flags::OWN.contains(name) || !(restarts || flags::of_run(name)) {
+        if !flags::may_vary(name) || !(restarts || flags::of_run(name)) {
             return Err(usage(format!(
                 "{flag} {name}: no flag of 'precipice run' that can be varied ('precipice run --help' lists them); a \
                  setting of a real server needs --url and --restart-cmd"
