@@ -143,12 +143,29 @@ fn table(table: &Table) -> Value {
     }
 }
 
+/// A number and its unit stay on one line.
+fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 12] =
+        [" %", " ms", " s", " tok", " GiB", " MiB", " KiB", " FLOP", " req·s", " requests", " /s", " 条"];
+    let mut out = String::with_capacity(text.len() + 8);
+    for (at, letter) in text.char_indices() {
+        let number = || text[..at].ends_with(|before: char| before.is_ascii_digit());
+        let whole = |unit: &str| {
+            let rest = text[at..].strip_prefix(unit);
+            rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
+        };
+        let joined = letter == ' ' && number() && UNITS.into_iter().any(whole);
+        out.push(if joined { '\u{a0}' } else { letter });
+    }
+    out
+}
+
 fn line(line: &Line) -> Value {
     line.0
         .iter()
         .map(|span| match span {
-            Span::Plain(text) => context! { kind => "plain", text => text },
-            Span::Strong(text) => context! { kind => "strong", text => text },
+            Span::Plain(text) => context! { kind => "plain", text => unbroken(text) },
+            Span::Strong(text) => context! { kind => "strong", text => unbroken(text) },
             Span::Code(text) => context! { kind => "code", text => text },
         })
         .collect()
@@ -156,7 +173,16 @@ fn line(line: &Line) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::PLOTLY;
+    use super::{PLOTLY, unbroken};
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(
+            unbroken("−80.6 % over 4 runs in 6.7 s or 3 steps"),
+            "−80.6\u{a0}% over 4 runs in 6.7\u{a0}s or 3 steps"
+        );
+        assert_eq!(unbroken("C s"), "C s");
+    }
 
     #[test]
     fn the_library_does_not_close_its_own_element() {

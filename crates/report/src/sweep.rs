@@ -139,6 +139,7 @@ fn picture(swept: &Swept, name: &str, place: usize, lang: Lang) -> Option<Figure
         }),
         time: None,
         height: 300,
+        narrow: None,
         table: None,
     })
 }

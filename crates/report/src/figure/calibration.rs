@@ -122,6 +122,14 @@ impl Calibration {
         traces
     }
 
+    /// Contexts from end to end, with room for the names.
+    fn span(&self) -> Value {
+        let contexts = self.points.iter().map(|point| point.context);
+        let (least, most) = (contexts.clone().fold(f64::INFINITY, f64::min), contexts.fold(0.0, f64::max));
+        let room = (most - least).max(0.1 * most);
+        json!([least - 0.06 * room, most + 0.22 * room])
+    }
+
     fn table(&self, lang: Lang) -> Table {
         let head = [
             Text::Run,
@@ -159,12 +167,13 @@ pub(crate) fn flops_calibration(views: &[View<'_>]) -> Option<Figure> {
         caption: calibration.caption(lang),
         data: calibration.traces().into(),
         layout: json!({
-            "xaxis": { "title": both(Text::AxisContext) },
+            "xaxis": { "title": both(Text::AxisContext), "range": calibration.span() },
             "yaxis": { "title": both(Text::AxisFlopsPerToken) },
             "hovermode": "closest",
         }),
         time: None,
         height: 360,
+        narrow: None,
         table: Some(calibration.table(lang)),
     })
 }
@@ -173,12 +182,25 @@ fn signed(share: f64) -> String {
     format!("{}{}", if share > 0.0 { "+" } else { "" }, percent(share))
 }
 
+/// Where the names stand: above, or below where another point has taken the place.
+fn places(points: &[&Point]) -> Vec<&'static str> {
+    let near = |a: &Point, b: &Point| {
+        (a.context / b.context - 1.0).abs() < 0.1 && (a.measured / b.measured - 1.0).abs() < 0.02
+    };
+    (0..points.len())
+        .map(|at| {
+            let taken = points[..at].iter().filter(|other| near(other, points[at])).count();
+            ["top right", "bottom right", "middle right"][taken.min(2)]
+        })
+        .collect()
+}
+
 fn markers(name: Text, points: &[&Point], colour: &str, symbol: &str) -> Value {
     json!({
         "type": "scatter", "mode": "markers+text", "name": both(name), "cliponaxis": false,
         "x": numbers(points.iter().map(|point| Some(point.context))),
         "y": numbers(points.iter().map(|point| Some(point.measured))),
-        "text": points.iter().map(|point| label(&point.name)).collect::<Vec<_>>(), "textposition": "top center",
+        "text": points.iter().map(|point| label(&point.name)).collect::<Vec<_>>(), "textposition": places(points),
         "hovertemplate": "%{text}: %{y:.3f}",
         "marker": { "color": colour, "symbol": symbol, "size": 11 },
     })

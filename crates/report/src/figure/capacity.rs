@@ -50,6 +50,7 @@ pub(crate) fn demand(view: &View<'_>) -> Option<Figure> {
         }),
         time: None,
         height: 280,
+        narrow: None,
         table: Some(view.table(
             None,
             &[Text::Quantity, Text::AxisRequests],

@@ -52,6 +52,7 @@ pub(crate) fn staircase(view: &View<'_>) -> Option<Figure> {
         }),
         time: Some(view.id("time")),
         height: 300,
+        narrow: None,
         table: Some(view.table(
             None,
             &[Text::Moment, Text::PreemptionsSoFar],
@@ -106,6 +107,7 @@ pub(crate) fn sawtooth(view: &View<'_>) -> Option<Figure> {
         // A close-up: its axis is its own.
         time: None,
         height: 340,
+        narrow: None,
         table: Some(close_up(view, from, to)),
     })
 }

@@ -44,6 +44,7 @@ pub(crate) fn latencies(view: &View<'_>) -> Option<Figure> {
         }),
         time: None,
         height: 460,
+        narrow: None,
         // The table of percentiles stands right beside it.
         table: None,
     })

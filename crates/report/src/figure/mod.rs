@@ -44,6 +44,8 @@ pub(crate) struct Figure {
     pub(crate) time: Option<String>,
     /// Height in pixels.
     pub(crate) height: u16,
+    /// On a phone: this height, with this in the place of parts of the layout.
+    pub(crate) narrow: Option<(u16, Value)>,
     /// The same as a table.
     pub(crate) table: Option<Table>,
 }
@@ -51,7 +53,9 @@ pub(crate) struct Figure {
 impl Figure {
     /// The part that the script reads.
     pub(crate) fn plot(&self) -> Value {
-        json!({ "data": self.data, "layout": self.layout, "time": self.time })
+        let narrow =
+            self.narrow.as_ref().map(|(height, layout)| json!({ "height": height, "layout": layout }));
+        json!({ "data": self.data, "layout": self.layout, "time": self.time, "height": self.height, "narrow": narrow })
     }
 }
 

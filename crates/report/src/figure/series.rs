@@ -46,33 +46,55 @@ pub(crate) fn panels(views: &[View<'_>]) -> Figure {
             "x"
         ),
     ]);
-    let head = |text: Text, at: f64| {
+    let head = |text: Text, at: f64, above: f64| {
         json!({
-            "text": both(text), "x": at, "y": 1.0, "xref": "paper", "yref": "paper",
+            "text": both(text), "x": at, "y": above, "xref": "paper", "yref": "paper",
             "xanchor": "center", "yanchor": "bottom", "showarrow": false,
         })
     };
     let axis = |from: f64, to: f64| json!({ "domain": [from, to], "type": "category" });
     // Room above the tallest bar for its label.
-    let below = |anchor: &str, values: Vec<Option<f64>>| {
+    let range = |values: Vec<Option<f64>>| {
         let top = values.into_iter().flatten().fold(0.0, f64::max);
-        json!({ "anchor": anchor, "range": [0.0, if top > 0.0 { top * 1.15 } else { 1.0 }] })
+        json!([0.0, if top > 0.0 { top * 1.15 } else { 1.0 }])
     };
+    let tops = [
+        range(of(|v| v.analysis.findings.client.output_throughput)),
+        range(of(|v| v.analysis.findings.client.itl_ms.p99)),
+        range(of(|v| v.analysis.findings.server.preemptions.count.map(|n| n as f64))),
+    ];
     Figure {
         id: "series-panels".to_owned(),
         caption: Line::of(Text::PanelsCaption, lang_of(views), &[]),
         data,
         layout: json!({
             "xaxis": axis(0.0, 0.28), "xaxis2": axis(0.36, 0.64), "xaxis3": axis(0.72, 1.0),
-            "yaxis": below("x", of(|v| v.analysis.findings.client.output_throughput)),
-            "yaxis2": below("x2", of(|v| v.analysis.findings.client.itl_ms.p99)),
-            "yaxis3": below("x3", of(|v| v.analysis.findings.server.preemptions.count.map(|n| n as f64))),
+            "yaxis": { "anchor": "x", "range": tops[0] },
+            "yaxis2": { "anchor": "x2", "range": tops[1] },
+            "yaxis3": { "anchor": "x3", "range": tops[2] },
             "margin": { "l": 40, "r": 10, "t": 58, "b": 60 },
-            "annotations": [head(Text::PanelThroughput, 0.14), head(Text::PanelItl, 0.5), head(Text::PanelPreemptions, 0.86)],
+            "annotations": [
+                head(Text::PanelThroughput, 0.14, 1.0), head(Text::PanelItl, 0.5, 1.0), head(Text::PanelPreemptions, 0.86, 1.0),
+            ],
             "hovermode": "closest",
         }),
         time: None,
         height: 320,
+        // Three panels beside each other have no room on a phone.
+        narrow: Some((
+            640,
+            json!({
+                "xaxis": { "domain": [0, 1], "anchor": "y", "type": "category", "showticklabels": false },
+                "xaxis2": { "domain": [0, 1], "anchor": "y2", "type": "category", "showticklabels": false },
+                "xaxis3": { "domain": [0, 1], "anchor": "y3", "type": "category" },
+                "yaxis": { "domain": [0.72, 1], "anchor": "x", "range": tops[0] },
+                "yaxis2": { "domain": [0.36, 0.64], "anchor": "x2", "range": tops[1] },
+                "yaxis3": { "domain": [0, 0.28], "anchor": "x3", "range": tops[2] },
+                "annotations": [
+                    head(Text::PanelThroughput, 0.5, 1.0), head(Text::PanelItl, 0.5, 0.64), head(Text::PanelPreemptions, 0.5, 0.28),
+                ],
+            }),
+        )),
         table: Some(table(
             views,
             &[
@@ -126,7 +148,9 @@ pub(crate) fn residents(views: &[View<'_>]) -> Figure {
             "type": "scatter", "mode": "markers+text", "name": both(Text::DemandOfPool), "yaxis": "y2", "x": names,
             "y": numbers(demand.iter().copied()),
             "text": demand.iter().map(|ratio| ratio.map(times).unwrap_or_default()).collect::<Vec<_>>(),
-            "textposition": "middle right", "cliponaxis": false, "hoverinfo": "skip",
+            // Away from the line at 1.
+            "textposition": demand.iter().map(|ratio| if ratio.is_some_and(|ratio| ratio < 1.0) { "bottom center" } else { "top center" }).collect::<Vec<_>>(),
+            "cliponaxis": false, "hoverinfo": "skip",
             "marker": { "color": "$kv", "symbol": "diamond", "size": 11 },
         }),
     ];
@@ -137,10 +161,10 @@ pub(crate) fn residents(views: &[View<'_>]) -> Figure {
         layout: json!({
             "barmode": "group",
             "xaxis": { "type": "category", "anchor": "y" },
-            "yaxis": { "title": both(Text::AxisRequests), "range": [0.0, tallest * 1.15], "domain": [0.0, 0.62] },
+            "yaxis": { "title": both(Text::AxisRequests), "range": [0.0, tallest * 1.15], "domain": [0.0, 0.56] },
             // A panel of its own: markers over bars can't be read.
-            "yaxis2": { "title": both(Text::DemandOfPool), "type": "log", "domain": [0.72, 1.0],
-                "range": [least.log10() - 0.3, most.log10() + 0.3],
+            "yaxis2": { "title": both(Text::DemandOfPool), "type": "log", "domain": [0.64, 1.0],
+                "range": [least.log10() - 0.6, most.log10() + 0.5],
                 "tickvals": [0.01, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 100],
                 "ticktext": ["0.01×", "0.1×", "0.25×", "0.5×", "1×", "2×", "4×", "8×", "16×", "32×", "100×"],
             },
@@ -151,7 +175,8 @@ pub(crate) fn residents(views: &[View<'_>]) -> Figure {
             "hovermode": "closest",
         }),
         time: None,
-        height: 420,
+        height: 460,
+        narrow: None,
         table: Some(table(
             views,
             &[
@@ -184,7 +209,8 @@ pub(crate) fn ttft_parts_series(views: &[View<'_>]) -> Option<Figure> {
             values.into_iter().map(|value| value.filter(|ms| *ms >= LEAST_MS)).collect();
         json!({
             "type": "bar", "name": both(name), "x": names, "y": numbers(positive.iter().copied()),
-            "text": positive.iter().map(|value| value.map(latency_ms).unwrap_or_default()).collect::<Vec<_>>(), "textposition": "outside", "cliponaxis": false,
+            "text": positive.iter().map(|value| value.map(short_ms).unwrap_or_default()).collect::<Vec<_>>(),
+            "textposition": "outside", "textangle": 0, "textfont": { "size": 10.5 }, "constraintext": "none", "cliponaxis": false,
             "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
         })
     };
@@ -222,6 +248,7 @@ pub(crate) fn ttft_parts_series(views: &[View<'_>]) -> Option<Figure> {
         }),
         time: None,
         height: 340,
+        narrow: None,
         table: Some(table(
             views,
             &[
@@ -232,6 +259,19 @@ pub(crate) fn ttft_parts_series(views: &[View<'_>]) -> Option<Figure> {
             ],
         )),
     })
+}
+
+/// Three digits over a bar that has room for no more.
+fn short_ms(ms: f64) -> String {
+    let (value, unit) = if ms >= 999.5 { (ms / 1e3, "s") } else { (ms, "ms") };
+    let places = if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{} {unit}", decimal(value, places))
 }
 
 /// A column of a table of runs: its head, and what stands in it.

@@ -6,6 +6,7 @@ use crate::number::{count, decimal, figure, known, percent, seconds};
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::figures::{Line, Timeline};
+use precipice_analyze::findings::Gap;
 use serde_json::{Value, json};
 
 /// Rows of a timeline's table.
@@ -22,13 +23,12 @@ pub(crate) fn waveform(view: &View<'_>) -> Option<Figure> {
     let mut data = vec![
         step_line(&timeline.running, Text::Running, "$running", "solid", "y"),
         step_line(&timeline.waiting, Text::Waiting, "$waiting", "dash", "y"),
-        with(
-            step_line(&percentages(&timeline.kv_usage), Text::KvUsage, "$kv", "solid", "y2"),
-            "line",
-            "width",
-            json!(1.2),
-        ),
     ];
+    let kv = timeline.kv_usage.value.iter().any(Option::is_some);
+    if kv {
+        let line = step_line(&percentages(&timeline.kv_usage), Text::KvUsage, "$kv", "solid", "y2");
+        data.push(with(line, "line", "width", json!(1.2)));
+    }
     if steps {
         data.push(step_line(&timeline.preemptions, Text::PreemptionsSoFar, "$preempt", "dot", "y3"));
     }
@@ -48,9 +48,14 @@ pub(crate) fn waveform(view: &View<'_>) -> Option<Figure> {
     let mut layout = json!({
         "xaxis": time_axis(timeline),
         "yaxis": { "title": both(Text::AxisRequests), "domain": [floor, 1], "rangemode": "tozero" },
-        "yaxis2": { "title": both(Text::AxisKv), "domain": [floor, 1], "overlaying": "y", "side": "right", "range": [0, 102], "showgrid": false, "ticksuffix": " %" },
         "shapes": holes(timeline, "below"),
     });
+    if kv {
+        layout["yaxis2"] = json!({
+            "title": both(Text::AxisKv), "domain": [floor, 1], "overlaying": "y", "side": "right", "range": [0, 102],
+            "showgrid": false, "ticksuffix": " %",
+        });
+    }
     layout["xaxis"]["domain"] = json!([0, right]);
     layout["xaxis"]["anchor"] = json!(if gaps.is_empty() { "y" } else { "y4" });
     if steps {
@@ -60,7 +65,7 @@ pub(crate) fn waveform(view: &View<'_>) -> Option<Figure> {
         });
     }
     if !gaps.is_empty() {
-        layout["yaxis4"] = json!({ "title": both(Text::AxisGap), "domain": [0, 0.2], "type": "log", "dtick": 1, "ticksuffix": " s" });
+        layout["yaxis4"] = json!({ "title": both(Text::AxisGap), "domain": [0, 0.2], "type": "log", "dtick": 1, "ticksuffix": " s", "range": decades(gaps) });
     }
     regimes::add(view, height, &mut data, &mut layout);
     Some(Figure {
@@ -70,8 +75,21 @@ pub(crate) fn waveform(view: &View<'_>) -> Option<Figure> {
         layout,
         time: Some(view.id("time")),
         height,
+        narrow: None,
         table: Some(timeline_table(view)),
     })
+}
+
+/// Whole powers of ten around the gaps, in seconds: less has no tick to read it by.
+fn decades(gaps: &[Gap]) -> Value {
+    let exponents = gaps.iter().filter(|gap| gap.ms > 0.0).map(|gap| (gap.ms / 1e3).log10());
+    let (least, most) =
+        (exponents.clone().fold(f64::INFINITY, f64::min), exponents.fold(f64::NEG_INFINITY, f64::max));
+    if least > most {
+        return Value::Null;
+    }
+    let (from, to) = (least.floor(), most.ceil());
+    json!([from - 0.1, to.max(from + 1.0) + 0.1])
 }
 
 /// Running and waiting on top of each other, against what the client has in flight.
@@ -115,6 +133,7 @@ pub(crate) fn stacked(view: &View<'_>) -> Option<Figure> {
         layout,
         time: Some(view.id("time")),
         height: 340,
+        narrow: None,
         table: Some(timeline_table(view)),
     })
 }
@@ -153,6 +172,7 @@ pub(crate) fn output_rate(view: &View<'_>) -> Option<Figure> {
         layout,
         time: Some(view.id("time")),
         height: 280,
+        narrow: None,
         table: Some(Table {
             head: vec![Cell::of(Text::Moment, view.lang), Cell::of(Text::AxisTokenRate, view.lang)],
             rows,

@@ -54,6 +54,7 @@ pub(crate) fn ttft_parts(view: &View<'_>) -> Option<Figure> {
         }),
         time: None,
         height: 230,
+        narrow: None,
         // The table of parts stands right below it.
         table: None,
     })

@@ -51,6 +51,7 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
         }),
         time: None,
         height: 170,
+        narrow: None,
         table: Some(view.table(None, &[Text::Part, Text::Share, Text::WallClock], rows)),
     })
 }

@@ -27,8 +27,8 @@
   }
 
   function layoutOf(figure, lang) {
-    const layout = resolved(figure.layout, lang);
     const small = narrow();
+    const layout = resolved({ ...figure.layout, ...(small && figure.narrow?.layout) }, lang);
     const axis = { gridcolor: colour("rule"), linecolor: colour("rule"), zerolinecolor: colour("rule"), automargin: true, separatethousands: true };
     for (const key of Object.keys(layout)) {
       if (!/^[xy]axis/.test(key)) continue;
@@ -38,7 +38,7 @@
       if (small && key.startsWith("x") && !layout[key].tickvals) layout[key].nticks ??= 5;
     }
     // Two axes beside each other need more than a tenth of a narrow figure (a phone, a sheet of paper).
-    if (layout.yaxis3 && layout.xaxis.domain && window.innerWidth < 1000) layout.xaxis.domain = [0, small ? 0.82 : 0.86];
+    if (layout.yaxis3?.overlaying && layout.xaxis.domain && window.innerWidth < 1000) layout.xaxis.domain = [0, small ? 0.82 : 0.86];
     // Lengths of the names in the legend, a Chinese letter counting twice. On a phone they stand in two columns where
     // they are short enough; elsewhere a long legend stays clear of the buttons above it.
     const length = (name) => [...name].reduce((sum, letter) => sum + (letter > "\u2e80" ? 2 : 1), 0);
@@ -81,12 +81,17 @@
     const figure = figures[place.dataset.figure];
     if (!figure) return;
     const lang = place.closest("main").lang;
-    if (figure.height_narrow && narrow()) place.style.height = figure.height_narrow + "px";
+    if (figure.narrow) place.style.height = (narrow() ? figure.narrow.height : figure.height) + "px";
     const drawn = place.dataset.drawn;
     place.dataset.drawn = "yes";
     const layout = layoutOf(figure, lang);
     if (figure.time) Object.assign(layout.xaxis, zoom[figure.time]);
-    library().react(place, resolved(figure.data, lang), layout, config());
+    const data = resolved(figure.data, lang);
+    // On a phone more than nine bars in groups have no room for their numbers; the table has them.
+    if (narrow() && layout.barmode === "group" && data.reduce((sum, trace) => sum + (trace.type === "bar" ? trace.x.length : 0), 0) > 9) {
+      for (const trace of data) if (trace.type === "bar") trace.textposition = "none";
+    }
+    library().react(place, data, layout, config());
     if (figure.time && !drawn) place.on("plotly_relayout", (change) => share(place, change));
   }
 

@@ -106,6 +106,7 @@ fn curve(
         }),
         time: None,
         height: 420,
+        narrow: None,
         table: None,
     })
 }

@@ -351,7 +351,7 @@ messages! {
     ClockIdle: "Idle" | "空闲";
     ClockMissing: "Where the wall clock went is not known: it takes the engine's steps (a simulation, or an iteration log)." | "墙钟去向未知:需要引擎的逐步记录(模拟,或逐步日志)。";
     ClockModelled: "These shares are modelled, not measured." | "以上占比是模型推算,不是实测。";
-    ClockModelledBecause: "There are no steps to measure them on: {reason}. The server's iteration log (`--iterations`) has them." | "没有逐步记录可以实测:{reason}。服务端的逐步日志(`--iterations`)里有。";
+    ClockModelledBecause: "There are no steps to measure them on: {reason}. vLLM's iteration log has them (`--iterations`)." | "没有逐步记录可以实测:{reason}。vLLM 的逐步日志(`--iterations`)里有。";
     ClockReplayed: "The steps are those of the replay, their times the client's stamps; what a step took beyond a usual one of as many decodes is prefill or recomputation, by tokens."
         | "步骤来自重放,时刻来自客户端的时间戳;一步里超出同样大小纯 decode 步的时间算作 prefill 或重算,按 token 分摊。";
     ClockStepped: "What a step took beyond a usual one of as many decodes is prefill or recomputation, by tokens."

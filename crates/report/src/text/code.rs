@@ -70,8 +70,8 @@ const BASES: [(&str, &str, &str); 9] = [
 const REASONS: [(&str, &str, &str); 19] = [
     (
         "model_unknown",
-        "the model's shape is unknown (give `--model-config`)",
-        "模型结构未知(请给 `--model-config`)",
+        "the model's shape is unknown (give --model-config)",
+        "模型结构未知(请给 --model-config)",
     ),
     ("model_not_described", "this kind of model is not described", "这类模型没有描述"),
     (
@@ -97,14 +97,14 @@ const REASONS: [(&str, &str, &str); 19] = [
     ),
     (
         "step_budget_unknown",
-        "the tokens of a step (`max_num_batched_tokens`) are unknown; the server's log has them",
-        "每步的 token 上限(`max_num_batched_tokens`)未知,服务端日志里有",
+        "the tokens of a step (max_num_batched_tokens) are unknown; the server's log has them",
+        "每步的 token 上限(max_num_batched_tokens)未知,服务端日志里有",
     ),
     ("prefix_hits_unknown", "the hits of the prefix cache are unknown", "前缀缓存命中数未知"),
     (
         "flops_counter_off",
-        "the FLOPs counter is off (`--enable-mfu-metrics`)",
-        "FLOPs 计数器没开(`--enable-mfu-metrics`)",
+        "the FLOPs counter is off (--enable-mfu-metrics)",
+        "FLOPs 计数器没开(--enable-mfu-metrics)",
     ),
     ("gpus_unknown", "the number of GPUs is unknown", "GPU 数未知"),
     (

@@ -193,6 +193,7 @@ fn runs_side_by_side_say_what_differs() {
     smaller.server.kv.as_mut().unwrap().tokens = Some(86_864);
     let page = html(&[item("6.41 GiB", &first, &manifest), item("4.64 GiB", &second, &smaller)], Lang::En);
     kept("two.html", &page);
+    let page = page.replace('\u{a0}', " ");
     assert!(page.contains("(4.64 GiB): −17.6 % over 2 runs"));
     assert!(page.contains("One setting differs (server.kv_pool)"));
     smaller.server.max_num_seqs = Some(14);
@@ -205,6 +206,10 @@ fn runs_side_by_side_say_what_differs() {
 fn every_figure_of_a_series_has_its_table() {
     let (first, manifest) = (sample::analysis(), sample::manifest());
     let page = html(&[item("a", &first, &manifest), item("b", &first, &manifest)], Lang::En);
+    // On a phone the three panels stand above each other.
+    let narrow = &figures(&page)["series-panels"]["narrow"]["layout"];
+    let ends = |axis: &str, end: usize| narrow[axis]["domain"][end].as_f64().unwrap();
+    assert!(ends("yaxis", 0) > ends("yaxis2", 1) && ends("yaxis2", 0) > ends("yaxis3", 1));
     for id in ["series-panels", "series-residents", "series-ttft"] {
         let at = page.find(&format!("fig-{id}-en")).unwrap();
         let figure = &page[at..at + page[at..].find("</figure>").unwrap()];
@@ -233,6 +238,7 @@ fn what_preemption_computed_again_lies_above_the_line_of_the_other_runs() {
         runs.iter().zip(["a", "b", "c", "d"]).map(|(run, name)| item(name, run, &manifest)).collect();
     let page = html(&items, Lang::En);
     kept("calibration.html", &page);
+    let page = page.replace('\u{a0}', " ");
     let figure = figures(&page)["series-flops"].clone();
     assert_eq!(figure["data"].as_array().unwrap().len(), 3, "clean runs, preempted runs, a line");
     assert!(page.contains("through 3 runs without preemption (R² = 1.000)"));
