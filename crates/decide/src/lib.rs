@@ -23,4 +23,4 @@ pub mod sweep;
 pub mod trial;
 
 pub use estimate::{Estimate, How};
-pub use machine::{Machine, StepTimer, StepTimes};
+pub use machine::{ErrorBasis, Machine, StepTimer, StepTimes};

@@ -4,6 +4,7 @@ use precipice_engine::catalog::{Deployment, Gpu, Mark};
 use precipice_engine::cost::{GraphSizes, PhysicalCost, Profile, ProfileCost, ProfileError};
 use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
 use precipice_record::Warning;
+use serde::{Deserialize, Serialize};
 
 /// What step times are made from.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,11 +43,25 @@ impl StepTimer {
     }
 }
 
+/// On what the error of step times rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorBasis {
+    /// The GPU's kernel times were measured.
+    Measured,
+    /// The GPU's efficiencies are assumed.
+    Assumed,
+    /// The largest bias of a region of the profile.
+    Profile,
+}
+
 /// How far step times may be off, with the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelError {
     /// Half-width, relative.
     pub relative: f64,
+    /// On what that rests, by kind.
+    pub basis: ErrorBasis,
     /// On what that rests.
     pub why: String,
 }
@@ -82,17 +97,19 @@ impl StepTimes {
                 if known {
                     ModelError {
                         relative: MEASURED,
+                        basis: ErrorBasis::Measured,
                         why: format!("kernel times of the {} were measured", gpu.name),
                     }
                 } else {
                     let why = format!("the efficiencies of the {} are assumed, not measured", gpu.name);
-                    ModelError { relative: ASSUMED, why }
+                    ModelError { relative: ASSUMED, basis: ErrorBasis::Assumed, why }
                 }
             }
             Self::Profile(profile) => {
                 let worst = profile.residuals.iter().map(|region| region.bias.abs()).fold(0.0, f64::max);
                 ModelError {
                     relative: worst.max(LEAST),
+                    basis: ErrorBasis::Profile,
                     why: format!(
                         "the largest bias of a region of the profile \"{}\", at least 2 %",
                         profile.name

@@ -19,7 +19,7 @@ fn inputs(spec: Spec) -> Inputs {
             times: StepTimes::Physical(Box::new(Gpu::named("RTX 4090").unwrap())),
             engine: EngineConfig { max_num_seqs: 128, ..EngineConfig::default() },
         },
-        pool: PoolSource::Reported,
+        pool: PoolSource::Reported { by_hand: false },
         load: Plan::new(spec, 0, Some("simulated"), None).unwrap(),
         ttft_budget_s: 10.0,
         confidence: 0.95,
@@ -66,6 +66,15 @@ fn the_reports_set_up() {
     let most = plan.recommended.max_num_seqs_best_throughput.as_ref().unwrap();
     assert!([8, 16, 24, 32, 40, 48, 56, 64, 128].contains(&most.value), "{most:?}");
     assert_eq!(plan.recommended.max_model_len.value, 8192);
+    // Steps of 16,384 tokens would take their activations from the pool.
+    let budgets = &plan.recommended.max_num_batched_tokens_tried;
+    let ran = |tokens: u32| {
+        let tried = budgets.iter().find(|choice| choice.value == tokens).unwrap();
+        tried.level.running.unwrap().value
+    };
+    assert!(ran(16_384) < 0.8 * ran(2048), "{} of {}", ran(16_384), ran(2048));
+    assert!(plan.recommended.max_num_batched_tokens.as_ref().unwrap().value <= 2048);
+
     // Departures come in clusters: ten seconds are too short for the slowest of those who wait at all.
     let queue = &plan.recommended.queue_cap;
     assert_eq!((queue.verdict, queue.cap), (QueueVerdict::NoneKeeps, None));

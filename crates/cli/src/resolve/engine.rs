@@ -146,7 +146,7 @@ impl SimulatedServer {
     /// Where the size of the pool comes from, for a plan that tries others.
     pub(crate) fn pool_source(&self, args: &EngineArgs) -> PoolSource {
         match self.pool_basis {
-            REPORTED => PoolSource::Reported,
+            REPORTED => PoolSource::Reported { by_hand: false },
             ESTIMATED => PoolSource::Estimated(Box::new(PoolModel {
                 gpu: self.gpu.clone(),
                 gpu_memory_utilization: args.gpu_memory_utilization,

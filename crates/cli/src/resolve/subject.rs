@@ -52,7 +52,11 @@ pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
     }
     let server = engine::server_of(&flags, model, Some(load))?;
     // What a server states is neither a wish nor an estimate.
-    let pool = if reported { PoolSource::Reported } else { server.pool_source(&flags) };
+    let pool = if reported {
+        PoolSource::Reported { by_hand: given_size(&said) }
+    } else {
+        server.pool_source(&flags)
+    };
     let warnings = [assumed(&server, &flags), too_large(&server), other_bytes(&server, &said)]
         .into_iter()
         .flatten()
@@ -78,6 +82,16 @@ fn said(args: &PlanArgs) -> Result<Option<ServerFacts>> {
         facts.complete(log);
     }
     Ok(Some(facts))
+}
+
+/// Whether the server was started with a size of its pool, so that other settings leave it alone.
+fn given_size(said: &ServerFacts) -> bool {
+    let label = |name: &str| said.other.get(&format!("cache_config.{name}")).and_then(|value| value.as_str());
+    let flag = |name: &str| said.other.get("non_default_args").and_then(|args| args.get(name));
+    ["kv_cache_memory_bytes", "num_gpu_blocks_override"].into_iter().any(|name| {
+        label(name).is_some_and(|text| text.parse::<u64>().is_ok())
+            || flag(name).is_some_and(|value| !value.is_null())
+    })
 }
 
 fn no_pool(url: &str, metrics: Option<&str>) -> String {

@@ -1,6 +1,7 @@
 //! What a plan says: the JSON of `precipice plan --json`.
 
 use crate::estimate::Estimate;
+use crate::machine::ErrorBasis;
 use precipice_engine::EngineConfig;
 use precipice_record::Warning;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,8 @@ pub struct ServerSummary {
     pub step_times: String,
     /// How far step times may be off, relative; all simulated intervals contain it.
     pub step_time_error: f64,
+    /// On what that rests, by kind.
+    pub step_time_error_basis: ErrorBasis,
     /// On what that rests.
     pub step_time_error_why: String,
     /// Repeats of each simulation.

@@ -9,8 +9,11 @@ use precipice_workload::Plan;
 pub enum PoolSource {
     /// A flag.
     Given,
-    /// The server's log or its metrics.
-    Reported,
+    /// The server's log or its metrics: what its GPU's memory left beside everything else.
+    Reported {
+        /// The server was given that size, so that other settings leave it alone.
+        by_hand: bool,
+    },
     /// The GPU's memory less weights and overhead.
     Estimated(Box<PoolModel>),
 }
@@ -30,14 +33,40 @@ impl PoolModel {
     /// # Errors
     /// When the model does not fit.
     pub fn estimate(&self, machine: &Machine) -> Result<PoolEstimate, CatalogError> {
-        let settings = PoolSettings {
-            gpu_memory_utilization: self.gpu_memory_utilization,
-            max_num_batched_tokens: machine.engine.max_num_batched_tokens,
-            max_num_seqs: machine.engine.max_num_seqs,
-            block_size: machine.engine.block_size,
-            max_model_len: machine.engine.max_model_len,
-        };
-        PoolEstimate::new(&self.gpu, &machine.deployment, &settings)
+        PoolEstimate::new(&self.gpu, &machine.deployment, &settings(machine, self.gpu_memory_utilization))
+    }
+}
+
+/// What decides the size of a machine's pool.
+fn settings(machine: &Machine, gpu_memory_utilization: f64) -> PoolSettings {
+    let engine = &machine.engine;
+    PoolSettings {
+        gpu_memory_utilization,
+        max_num_batched_tokens: engine.max_num_batched_tokens,
+        max_num_seqs: engine.max_num_seqs,
+        block_size: engine.block_size,
+        max_model_len: engine.max_model_len,
+    }
+}
+
+impl PoolSource {
+    /// Blocks of the pool when `now` is started with the settings of `then` instead: larger steps take activations
+    /// from it, unless its size was set by hand. Absent where nothing is left.
+    pub(super) fn blocks(&self, now: &Machine, then: &Machine) -> Option<u32> {
+        match self {
+            Self::Given | Self::Reported { by_hand: true } => Some(now.engine.num_gpu_blocks),
+            Self::Estimated(model) => u32::try_from(model.estimate(then).ok()?.blocks).ok(),
+            Self::Reported { by_hand: false } => {
+                // The share of the memory does not enter into the overhead.
+                let overhead = |machine: &Machine| {
+                    PoolEstimate::overhead_bytes(&machine.deployment, &settings(machine, 1.0))
+                };
+                let engine = &now.engine;
+                let page = now.deployment.kv_bytes_per_token() as f64 * f64::from(engine.block_size);
+                let blocks = f64::from(engine.num_gpu_blocks) - (overhead(then) - overhead(now)) / page;
+                (blocks >= 2.0).then_some(blocks as u32)
+            }
+        }
     }
 }
 

@@ -147,6 +147,7 @@ fn server_summary(inputs: &Inputs) -> ServerSummary {
             StepTimes::Profile(profile) => profile.name.clone(),
         },
         step_time_error: error.relative,
+        step_time_error_basis: error.basis,
         step_time_error_why: error.why,
         seeds: inputs.seeds.max(1),
     }

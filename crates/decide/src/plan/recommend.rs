@@ -1,9 +1,9 @@
 //! What to set.
 
+use super::PlanError;
 use super::bench::{Bench, Case, Part};
 use super::findings::{Choice, Cliff, Fit, Level, LoadSummary, Recommended, Setting, Verdict};
 use super::queue_cap::queue_cap;
-use super::{PlanError, PoolSource};
 use precipice_engine::cost::GraphSizes;
 
 /// Differences of throughput below this are no reason to choose.
@@ -136,7 +136,7 @@ fn tried(bench: &mut Bench<'_>, values: Vec<(u32, Case)>) -> Result<Vec<Choice>,
         .collect())
 }
 
-/// The token budgets; an estimated pool shrinks as the budget grows.
+/// The token budgets; the pool shrinks as the budget grows, unless it was set by hand.
 fn budgets(bench: &mut Bench<'_>, asked: &Case) -> Result<Vec<Choice>, PlanError> {
     let now = &asked.machine.engine;
     let mut values = BUDGETS.to_vec();
@@ -149,11 +149,8 @@ fn budgets(bench: &mut Bench<'_>, asked: &Case) -> Result<Vec<Choice>, PlanError
     let pool = bench.inputs.pool.clone();
     let case = |tokens: u32| {
         let mut machine = asked.machine.with(|engine| engine.max_num_batched_tokens = tokens);
-        if let PoolSource::Estimated(model) = &pool {
-            // Absent where the activations of such a step leave no room for a request.
-            let blocks = model.estimate(&machine).ok()?.blocks;
-            machine.engine.num_gpu_blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-        }
+        // Absent where the activations of such a step leave no room for a request.
+        machine.engine.num_gpu_blocks = pool.blocks(&asked.machine, &machine)?;
         machine.engine.validate().ok()?;
         Some(Case { machine, ..asked.clone() })
     };
@@ -175,7 +172,7 @@ fn best_budget(choices: &[Choice], value: &impl Fn(&Level) -> f64) -> Option<Set
         value: chosen.value,
         why: format!(
             "{:.0} output tok/s with ITL p99 {:.0} ms: of the budgets within 1 % of the highest throughput the one \
-             whose prefills stall others least",
+             whose prefills stall others least; a larger one leaves less memory to the pool, unless that was set by hand",
             value(&chosen.level),
             stall(chosen)
         ),

@@ -70,11 +70,10 @@ impl PoolEstimate {
         })
     }
 
-    /// The pool, however small.
-    fn of(gpu: &Gpu, deployment: &Deployment, settings: &PoolSettings) -> Self {
+    /// Bytes on each GPU of everything but weights and KV: context, activations, logits, graphs.
+    pub fn overhead_bytes(deployment: &Deployment, settings: &PoolSettings) -> f64 {
         let shape = &deployment.shape;
         let gpus = f64::from(deployment.tensor_parallel);
-        let weights = deployment.weight_bytes_per_gpu();
         let widest = shape.intermediate.max(shape.experts.map_or(0, |experts| {
             u64::from(experts.per_token) * experts.intermediate + experts.shared_intermediate
         }));
@@ -86,7 +85,13 @@ impl PoolEstimate {
         let sizes = crate::cost::GraphSizes::new(settings.max_num_seqs, settings.max_num_batched_tokens);
         let graphs =
             (sizes.piecewise().len() + sizes.full().len()) as f64 * GRAPH * f64::from(shape.layers) / 28.0;
-        let overhead = CONTEXT + activations + logits + graphs;
+        CONTEXT + activations + logits + graphs
+    }
+
+    /// The pool, however small.
+    fn of(gpu: &Gpu, deployment: &Deployment, settings: &PoolSettings) -> Self {
+        let weights = deployment.weight_bytes_per_gpu();
+        let overhead = Self::overhead_bytes(deployment, settings);
         let bytes = gpu.memory.value * settings.gpu_memory_utilization - weights as f64 - overhead;
         let page = deployment.kv_bytes_per_token() * u64::from(settings.block_size);
         let blocks = (bytes.max(0.0) / page as f64).floor() as u64;

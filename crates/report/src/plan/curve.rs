@@ -19,7 +19,8 @@ pub(super) fn by_concurrency(plan: &Planned, lang: Lang) -> Option<Figure> {
         .collect();
     let ticks = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
     let axis = json!({ "title": words::CONCURRENT.both(), "type": "log", "tickvals": ticks, "ticktext": ticks.map(|n| n.to_string()) });
-    curve("plan-concurrency", words::CURVE_CAPTION, &points, begins(&plan.cliff.concurrency), axis, lang)
+    let cliff = begins(&plan.cliff.concurrency).map(|at| (at, "dot"));
+    curve("plan-concurrency", words::CURVE_CAPTION, &points, cliff.as_slice(), axis, lang)
 }
 
 /// Against the rate.
@@ -27,15 +28,16 @@ pub(super) fn by_rate(plan: &Planned, lang: Lang) -> Option<Figure> {
     let points: Vec<(f64, &Level)> =
         plan.by_rate.iter().filter_map(|level| level.rate_per_s.map(|rate| (rate, level))).collect();
     let axis = json!({ "title": words::RATE.both(), "rangemode": "tozero" });
-    let top = plan.cliff.saturation_rate.map(|rate| rate.value);
-    curve("plan-rate", words::RATE_CAPTION, &points, top, axis, lang)
+    let top = plan.cliff.saturation_rate.map(|rate| (rate.value, "dash"));
+    let marks: Vec<_> = begins(&plan.cliff.rate).map(|at| (at, "dot")).into_iter().chain(top).collect();
+    curve("plan-rate", words::RATE_CAPTION, &points, &marks, axis, lang)
 }
 
 fn curve(
     id: &str,
     caption: Words,
     points: &[(f64, &Level)],
-    cliff: Option<f64>,
+    marks: &[(f64, &str)],
     mut axis: Value,
     lang: Lang,
 ) -> Option<Figure> {
@@ -85,12 +87,12 @@ fn curve(
         let ends = [points[0].0, points[points.len() - 1].0].map(f64::log10);
         axis["range"] = json!([ends[0] - 0.05, ends[1] + 0.05]);
     }
-    let shapes: Vec<Value> = cliff
+    let shapes: Vec<Value> = marks
         .iter()
-        .map(|at| {
+        .map(|(at, dash)| {
             json!({
                 "type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1,
-                "line": { "color": "$preempt", "width": 2, "dash": "dot" },
+                "line": { "color": "$preempt", "width": 2, "dash": dash },
             })
         })
         .collect();

@@ -6,9 +6,9 @@ use crate::lang::Lang;
 use crate::number::{UNKNOWN, bytes, count, decimal, figure, known, latency_ms, percent};
 use crate::text;
 use crate::words::{Words, heads};
-use precipice_decide::Estimate;
 use precipice_decide::plan::Planned;
 use precipice_decide::plan::findings::{Level, Onset, Verdict};
+use precipice_decide::{ErrorBasis, Estimate};
 
 /// A plan in one language.
 pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
@@ -263,7 +263,7 @@ fn basis(plan: &Planned, lang: Lang) -> Section {
         &[
             ("seeds", server.seeds.to_string()),
             ("error", percent(server.step_time_error)),
-            ("why", server.step_time_error_why.clone()),
+            ("why", error_basis(plan, lang)),
         ],
     );
     let mut blocks = vec![Block::Paragraph(text)];
@@ -273,4 +273,15 @@ fn basis(plan: &Planned, lang: Lang) -> Section {
         body: vec![text::warning(warning, lang)],
     }));
     Section { id: "basis", title: words::BASIS.line(lang, &[]), blocks }
+}
+
+fn error_basis(plan: &Planned, lang: Lang) -> String {
+    let server = &plan.server;
+    let of = |words: Words, name: &str| words.line(lang, &[("name", name.to_owned())]).flat();
+    let gpu = server.gpu.as_deref().unwrap_or(UNKNOWN);
+    match server.step_time_error_basis {
+        ErrorBasis::Measured => of(words::ERROR_MEASURED, gpu),
+        ErrorBasis::Assumed => of(words::ERROR_ASSUMED, gpu),
+        ErrorBasis::Profile => of(words::ERROR_PROFILE, &server.step_times),
+    }
 }

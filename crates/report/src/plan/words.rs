@@ -87,8 +87,8 @@ pub(super) const CURVE_CAPTION: Words = w(
     "输出吞吐和 TTFT 中位数随并发的变化。竖线是排队或抢占的起点:线右边加并发只加 TTFT,几乎不加吞吐。",
 );
 pub(super) const RATE_CAPTION: Words = w(
-    "The same against the rate of arrivals. The line marks what the server completes at most; beyond it TTFT depends on how long the load lasts.",
-    "随到达率的变化。竖线是服务端每秒最多完成的条数;超过它,TTFT 取决于负载持续多久。",
+    "The same against the rate of arrivals. The dotted line marks where waiting or preemption begins, the dashed one what the server completes at most; beyond that TTFT depends on how long the load lasts.",
+    "随到达率的变化。点线是排队或抢占的起点,虚线是服务端每秒最多完成的条数;超过后者,TTFT 取决于负载持续多久。",
 );
 pub(super) const AXIS_THROUGHPUT: Words = w("output tokens/s", "输出 token/s");
 pub(super) const AXIS_TTFT: Words = w("TTFT p50, s (log)", "TTFT p50,秒(对数)");
@@ -141,6 +141,16 @@ pub(super) const BASIS: Words = w("How these numbers were got", "这些数字怎
 pub(super) const BASIS_TEXT: Words = w(
     "KV bytes and how many fit: closed form from the configuration. The rest: simulated with the scheduler of vLLM 0.27.1 in virtual time, {seeds} seeds where chance has a part. Intervals hold the spread over seeds (95 %) and ±{error} for step times ({why}).",
     "KV 字节数与能装几条:由配置直接推出。其余:用 vLLM 0.27.1 的调度器在虚拟时间里模拟,有随机性处各跑 {seeds} 个种子。区间含种子间的离散(95 %)与步时模型误差 ±{error}({why})。",
+);
+pub(super) const ERROR_MEASURED: Words =
+    w("kernel times of the {name} were measured", "{name} 的 kernel 耗时是实测的");
+pub(super) const ERROR_ASSUMED: Words = w(
+    "the efficiencies of the {name} are assumed, not measured: a profile from calibrate narrows this",
+    "{name} 的效率是假定的,没有实测:用 calibrate 拟合的 profile 可以收窄",
+);
+pub(super) const ERROR_PROFILE: Words = w(
+    "the largest bias of a region of the profile \"{name}\", at least 2 %",
+    "profile \"{name}\" 各区间里最大的偏差,至少 2 %",
 );
 pub(super) const WARNING: Words = w("Warning", "注意");
 
