@@ -99,7 +99,8 @@ fn written(name: &str, value: f64) -> String {
 
 fn cell(row: &Row, name: &str) -> Cell {
     Cell::sound(known(row.get(name), |estimate: Estimate| {
-        let half = estimate.relative_half_width();
+        // Upwards: downwards it may be cut off at 0.
+        let half = (estimate.high - estimate.value) / estimate.value.abs().max(f64::MIN_POSITIVE);
         let value = written(name, estimate.value);
         if half < 0.0005 { value } else { format!("{value} ±{}%", decimal(half * 100.0, 1)) }
     }))
@@ -119,13 +120,18 @@ fn picture(swept: &Swept, name: &str, place: usize, lang: Lang) -> Option<Figure
             label(&row.point.0.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" · "))
         })
         .collect();
-    let half = numbers(values.iter().map(|e| e.map(|e| scale * (e.high - e.low) / 2.0)));
+    let up = numbers(values.iter().map(|e| e.map(|e| scale * (e.high - e.value))));
+    let down = numbers(values.iter().map(|e| e.map(|e| scale * (e.value - e.low))));
+    let tops = numbers(values.iter().map(|e| e.map(|e| scale * e.high)));
     let heights = numbers(values.iter().map(|e| e.map(|e| scale * e.value)));
     let texts: Vec<String> = values.iter().map(|e| known(*e, |e| written(name, e.value))).collect();
     let data: Value = json!([{
-        "type": "bar", "x": names, "y": heights, "text": texts, "textposition": "outside", "cliponaxis": false,
-        "hoverinfo": "skip", "marker": { "color": "$blue" },
-        "error_y": { "type": "data", "array": half, "color": "$faint" },
+        "type": "bar", "x": names, "y": heights, "hoverinfo": "skip", "marker": { "color": "$blue" },
+        "error_y": { "type": "data", "symmetric": false, "array": up, "arrayminus": down, "color": "$faint" },
+    }, {
+        // Above the interval, which would strike it through.
+        "type": "scatter", "mode": "text", "x": names, "y": tops, "text": texts, "textposition": "top center",
+        "cliponaxis": false, "hoverinfo": "skip", "showlegend": false,
     }]);
     let unit = if scale == 1.0 { short(name) } else { format!("{}, s", short(name)) };
     Some(Figure {

@@ -1,7 +1,7 @@
 //! What runs came to.
 
 use super::point::Point;
-use crate::estimate::{Estimate, How, mean_and_half_width};
+use crate::estimate::{Estimate, How};
 use crate::trial::Figures;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ pub struct Row {
     /// Runs.
     pub n: u32,
     /// Figures by name, with Student's 95 % interval over the repeats; the ends of a single run are its value,
-    /// for one run does not say how far another would be.
+    /// for one run does not say how far another would be. Nothing that is counted or timed is below 0.
     #[serde(with = "super::pairs")]
     pub figures: Vec<(String, Estimate)>,
 }
@@ -130,8 +130,7 @@ fn row(point: &Point, outcomes: &[Outcome], how: How) -> Option<Row> {
     let first = mine.first()?;
     let figures = first.figures.named().into_iter().filter_map(|(name, _)| {
         let values: Vec<f64> = mine.iter().filter_map(|outcome| outcome.figures.get(name)).collect();
-        let (value, half) = mean_and_half_width(&values)?;
-        Some((name.to_owned(), Estimate { value, low: value - half, high: value + half, how }))
+        Some((name.to_owned(), Estimate::of_repeats(&values, 0.0, how)?))
     });
     Some(Row { point: point.clone(), n: mine.len() as u32, figures: figures.collect() })
 }
