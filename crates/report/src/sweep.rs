@@ -131,7 +131,7 @@ fn picture(swept: &Swept, name: &str, place: usize, lang: Lang) -> Option<Figure
     }, {
         // Above the interval, which would strike it through.
         "type": "scatter", "mode": "text", "x": names, "y": tops, "text": texts, "textposition": "top center",
-        "cliponaxis": false, "hoverinfo": "skip", "showlegend": false,
+        "cliponaxis": false, "hoverinfo": "skip",
     }]);
     let unit = if scale == 1.0 { short(name) } else { format!("{}, s", short(name)) };
     Some(Figure {
@@ -142,6 +142,7 @@ fn picture(swept: &Swept, name: &str, place: usize, lang: Lang) -> Option<Figure
             "xaxis": { "type": "category", "title": label(&swept.settings.join(" · ")) },
             "yaxis": { "title": unit, "rangemode": "tozero" },
             "hovermode": "closest",
+            "showlegend": false,
         }),
         time: None,
         height: 300,
