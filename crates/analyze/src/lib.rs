@@ -140,9 +140,27 @@ fn explain(
     client.findings.gap_causes = tail::count(&gaps);
     client.findings.longest_gaps.clone_from(&gaps);
     client.longest_gaps = gaps;
+    name_victims(run, &schedule, &mut server.findings.preemptions.events);
     server.findings.recompute = recompute;
     server.findings.wall_clock_share = share;
     server.findings.decode_time = decode_time;
+}
+
+/// Whose request each preemption was, by the replay: it gave as many as the server counted, so the n-th is the n-th. An
+/// event of several stays nobody's.
+fn name_victims(run: &Run, schedule: &schedule::Schedule, events: &mut [findings::PreemptionEvent]) {
+    let Some(replay) = &schedule.replay else { return };
+    let counted: usize = events.iter().map(|event| event.n as usize).sum();
+    if counted != replay.victims.len() || events.iter().any(|event| event.request.is_some()) {
+        return;
+    }
+    let mut victims = replay.victims.iter();
+    for event in events {
+        let of: Vec<_> = victims.by_ref().take(event.n as usize).collect();
+        if let [row] = of[..] {
+            event.request = Some(run.requests[*row].request);
+        }
+    }
 }
 
 fn draw(window: Option<Window>, client: &ClientPart, server: &ServerPart, options: &Options) -> Figures {

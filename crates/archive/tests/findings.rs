@@ -271,6 +271,24 @@ fn h200_gaps_are_attributed() {
     assert_eq!((long.len(), own_preemptions(&long)), (36, 36));
 }
 
+/// Whom the replay says was thrown out, and who had a gap at that moment, are seen by two ends.
+#[test]
+fn h200_preemptions_have_their_requests() {
+    for (analysis, preemptions) in [(&*OVERLOAD, 36), (&*SMALLER_POOL, 31)] {
+        let findings = &analysis.findings;
+        let events = &findings.server.preemptions.events;
+        let own =
+            findings.client.longest_gaps.iter().filter(|gap| gap.cause.as_deref() == Some("own_preemption"));
+        let mut gaps: Vec<(f64, u32)> = own.map(|gap| (gap.from_s, gap.request)).collect();
+        gaps.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert_eq!((events.len(), gaps.len()), (preemptions, preemptions));
+        for (event, (from_s, request)) in events.iter().zip(gaps) {
+            assert_eq!(event.request, Some(request), "at {} s", event.t_s);
+            assert!((event.t_s - from_s).abs() < 0.5, "{} s is not {from_s} s", event.t_s);
+        }
+    }
+}
+
 fn own_preemptions(gaps: &[Gap]) -> usize {
     gaps.iter().filter(|gap| gap.cause.as_deref() == Some("own_preemption")).count()
 }

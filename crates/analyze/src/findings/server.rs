@@ -153,7 +153,7 @@ pub struct PreemptionEvent {
     pub running_after: Option<f64>,
     /// Tokens of KV released.
     pub released_tokens: Option<f64>,
-    /// Whose request it was, where the engine says.
+    /// Whose request it was, where the engine says, or its replay of the run.
     pub request: Option<u32>,
 }
 

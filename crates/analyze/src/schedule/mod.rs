@@ -138,6 +138,8 @@ pub(crate) struct Replayed {
     pub(crate) scheduled_tokens: u64,
     pub(crate) recomputed_tokens: u64,
     pub(crate) preemptions: u64,
+    /// Rows that were thrown out, in order.
+    pub(crate) victims: Vec<usize>,
     /// What of the server's the replay gave to all digits: `preemptions`, `flops`, `iterations`, `stamps`.
     pub(crate) verified_by: Vec<&'static str>,
 }
@@ -206,6 +208,7 @@ pub(crate) fn find(
         scheduled_tokens: replay.work.tokens(),
         recomputed_tokens: replay.steps.iter().map(|step| u64::from(step.recomputed)).sum(),
         preemptions: replay.preemptions.len() as u64,
+        victims: replay.preemptions.iter().map(|&(_, row)| row).collect(),
         verified_by,
     };
     let Some(times) = times else { return Schedule { replay: Some(sums), ..recorded } };

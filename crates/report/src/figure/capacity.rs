@@ -26,7 +26,12 @@ pub(crate) fn demand(view: &View<'_>) -> Option<Figure> {
     Some(Figure {
         id: view.id("demand"),
         caption: view.line(
-            Text::DemandCaption,
+            // Nothing is said of a pool that nobody knows.
+            if capacity.oversubscription.is_some_and(|ratio| ratio > 1.0) {
+                Text::DemandCaption
+            } else {
+                Text::DemandCaptionPlain
+            },
             &[
                 ("asked", known(capacity.concurrency, |n| n.to_string())),
                 ("ran", known(findings.server.running.mean, figure)),

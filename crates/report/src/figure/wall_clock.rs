@@ -41,7 +41,10 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
         .collect();
     Some(Figure {
         id: view.id("wall-clock"),
-        caption: view.line(Text::WallClockCaption, &[("recompute", known(share.recompute, percent))]),
+        caption: match share.recompute {
+            Some(recompute) => view.line(Text::WallClockCaption, &[("recompute", percent(recompute))]),
+            None => view.line(Text::WallClockCaptionPlain, &[]),
+        },
         data: data.into(),
         layout: json!({
             "barmode": "stack", "legend": { "traceorder": "normal", "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom" },

@@ -43,7 +43,7 @@
     // they are short enough; elsewhere a long legend stays clear of the buttons above it.
     const length = (name) => [...name].reduce((sum, letter) => sum + (letter > "\u2e80" ? 2 : 1), 0);
     const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => length(trace.name[lang] ?? trace.name));
-    const columns = small && names.every((name) => name <= 24);
+    const columns = small && names.every((name) => name <= 21);
     const crowded = names.reduce((sum, name) => sum + name + 7, 0) > 100;
     return {
       paper_bgcolor: "rgba(0,0,0,0)",

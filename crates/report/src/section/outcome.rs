@@ -52,12 +52,20 @@ fn outcome(view: &View<'_>) -> Block {
         ("output", known(client.tokens.output_completed, count)),
         ("asked", known(client.tokens.output_asked, count)),
     ];
-    let clean = requests.failed == 0 && requests.cancelled == 0 && client.tokens.short_requests == Some(0);
+    let clean =
+        requests.failed == 0 && requests.cancelled == 0 && client.tokens.short_requests.unwrap_or(0) == 0;
     if clean && requests.completed > 0 {
         return Block::Note {
             tone: Tone::Good,
             title: view.line(Text::NoFailureTitle, &values),
-            body: vec![view.line(Text::NoFailure, &values)],
+            body: vec![view.line(
+                if client.tokens.short_requests.is_some() {
+                    Text::NoFailure
+                } else {
+                    Text::NoFailureAskedUnknown
+                },
+                &values,
+            )],
         };
     }
     let mut line = view.line(Text::Outcome, &values);

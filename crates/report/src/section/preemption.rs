@@ -1,6 +1,6 @@
 //! Preemption: each one, and the loop that they make.
 
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Span, Table};
 use crate::figure;
 use crate::number::{count, decimal, known, percent, percent_fine, seconds};
 use crate::text::Text;
@@ -87,7 +87,13 @@ fn basis(view: &View<'_>) -> crate::document::Line {
     if preemptions.basis.as_deref() == Some("exact") {
         return view.line(Text::EventsExact, &[]);
     }
-    view.line(Text::EventsFromCounter, &[("unresolved", known(preemptions.unresolved, count))])
+    let mut line =
+        view.line(Text::EventsFromCounter, &[("unresolved", known(preemptions.unresolved, count))]);
+    if preemptions.events.iter().any(|event| event.request.is_some()) {
+        line.0.push(Span::Plain(" ".to_owned()));
+        line.0.extend(view.line(Text::EventsReplayed, &[]).0);
+    }
+    line
 }
 
 fn events(view: &View<'_>) -> Vec<Block> {

@@ -208,6 +208,7 @@ messages! {
     LogLines: "The server's own lines:" | "服务端启动日志(一字未改):";
     LoggedAgainstReal: "The log foretells {logged}; {mean} ran on average ({difference}), because a request holds its whole context only at its end. Pool over mean footprint gives {estimate}."
         | "日志预告 {logged},实测均值 {mean}({difference}):请求刚进来时只占输入的长度,到最后才涨满。按平均占用估算为 {estimate}。";
+    DemandCaptionPlain: "Asked for against what was resident: {asked} asked, {ran} ran on average." | "请求的并发数与实际驻留:要 {asked} 条,平均跑了 {ran} 条。";
     DemandCaption: "Asked for against what was resident: {asked} asked, {ran} ran on average. The bars part where the pool ends."
         | "请求的并发数与实际驻留:要 {asked} 条,平均跑了 {ran} 条。两根柱子分开的地方就是 KV 池的边界。";
 
@@ -245,6 +246,7 @@ messages! {
     EventsExact: "These are the engine's own events: exact." | "以上是引擎自己的事件,逐条精确。";
     EventsFromCounter: "Read from steps of the server's counter between scrapes: a moment is known to one scrape interval, and {unresolved} preemptions shared an interval with another. vLLM V1 writes no log line for them."
         | "由计数器在两次采样之间的跳变读出:时刻只精确到一个采样间隔,其中 {unresolved} 次与别的抢占落在同一间隔。vLLM V1 不为抢占打任何日志行。";
+    EventsReplayed: "Whose request it was is known from the engine's replay of this run." | "是哪条请求,来自引擎对这次运行的重放。";
     MoreEvents: "The other {n}" | "其余 {n} 次";
 
     // Queueing.
@@ -356,11 +358,13 @@ messages! {
         | "步骤来自重放,时刻来自客户端的时间戳;一步里超出同样大小纯 decode 步的时间算作 prefill 或重算,按 token 分摊。";
     ClockStepped: "What a step took beyond a usual one of as many decodes is prefill or recomputation, by tokens."
         | "一步里超出同样大小纯 decode 步的时间算作 prefill 或重算,按 token 分摊。";
+    WallClockCaptionPlain: "Where the wall clock went." | "墙钟去向。";
     WallClockCaption: "Where the wall clock went; recomputation took {recompute}." | "墙钟去向;重算占 {recompute}。";
 
     // Outcome.
     NoFailureTitle: "Overload is not failure" | "压爆不等于崩溃";
     NoFailure: "All {completed} requests completed, none failed, and each got the tokens that it asked for ({output})." | "{completed} 条请求全部完成,零失败,输出 token 一个不少({output})。";
+    NoFailureAskedUnknown: "All {completed} requests completed and none failed, with {output} output tokens; how many were asked for is not recorded." | "{completed} 条请求全部完成,零失败,共 {output} 个输出 token;要求了多少没有记录。";
     Outcome: "{sent} requests were due: {completed} completed, {failed} failed, {cancelled} were stopped by the end of the run; {retries} retries."
         | "共 {sent} 条请求:完成 {completed},失败 {failed},因运行结束而取消 {cancelled};重试 {retries} 次。";
     OutcomeShort: " {short} completed requests got fewer tokens than they asked for." | " 其中 {short} 条完成的请求少拿了 token。";
