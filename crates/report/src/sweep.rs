@@ -5,6 +5,7 @@ use crate::figure::{Figure, label, numbers};
 use crate::lang::Lang;
 use crate::number::{decimal, figure, known, latency_ms, percent};
 use crate::page;
+use crate::section::command::quoted;
 use crate::terminal::{Style, whole};
 use crate::words::Words;
 use precipice_decide::Estimate;
@@ -47,7 +48,8 @@ fn document(swept: &Swept, columns: &[String], lang: Lang) -> Document {
     blocks.extend(pictures.map(Block::Figure));
     let mut facts = vec![(RUNS.line(lang, &[]), runs.to_string())];
     if !swept.base.is_empty() {
-        facts.push((FLAGS.line(lang, &[]), swept.base.join(" ")));
+        let words: Vec<String> = swept.base.iter().map(|word| quoted(word)).collect();
+        facts.push((FLAGS.line(lang, &[]), words.join(" ")));
     }
     Document {
         lang,
@@ -112,7 +114,12 @@ fn picture(swept: &Swept, name: &str, place: usize, lang: Lang) -> Option<Figure
     if swept.rows.len() < 2 || values.iter().flatten().all(|estimate| estimate.value == 0.0) {
         return None;
     }
-    let scale = if name.contains("_ms_") { 1e-3 } else { 1.0 };
+    let highest = values.iter().flatten().map(|estimate| estimate.high).fold(0.0, f64::max);
+    let (scale, unit) = match name.contains("_ms_") {
+        true if highest < 1000.0 => (1.0, ", ms"),
+        true => (1e-3, ", s"),
+        false => (1.0, ""),
+    };
     let names: Vec<String> = swept
         .rows
         .iter()
@@ -133,7 +140,7 @@ fn picture(swept: &Swept, name: &str, place: usize, lang: Lang) -> Option<Figure
         "type": "scatter", "mode": "text", "x": names, "y": tops, "text": texts, "textposition": "top center",
         "cliponaxis": false, "hoverinfo": "skip",
     }]);
-    let unit = if scale == 1.0 { short(name) } else { format!("{}, s", short(name)) };
+    let unit = format!("{}{unit}", short(name));
     Some(Figure {
         id: format!("sweep-{place}"),
         caption: PICTURE.line(lang, &[("figure", short(name))]),

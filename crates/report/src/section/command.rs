@@ -214,7 +214,7 @@ fn line(verb: &str, flags: Vec<Flag>, no_prefix_caching: bool) -> Command {
 }
 
 /// For a POSIX shell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();

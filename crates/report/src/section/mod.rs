@@ -4,7 +4,7 @@
 
 mod audit;
 mod capacity;
-mod command;
+pub(crate) mod command;
 pub(crate) mod configuration;
 mod diagnosis;
 mod expectation;
