@@ -1,5 +1,6 @@
 //! Commands ready to paste, with this run's load and server; what the run does not say is named, to be replaced.
 
+use super::given::Given;
 use crate::document::{Block, Line};
 use crate::text::Text;
 use crate::view::View;
@@ -22,6 +23,7 @@ enum Open {
     Url,
     Model,
     Gpu,
+    Header,
 }
 
 impl Open {
@@ -31,6 +33,7 @@ impl Open {
             Self::Url => "URL",
             Self::Model => "MODEL",
             Self::Gpu => "GPU",
+            Self::Header => "...",
         }
     }
 
@@ -39,13 +42,14 @@ impl Open {
             Self::Url => Text::ReplaceUrl,
             Self::Model => Text::ReplaceModel,
             Self::Gpu => Text::ReplaceGpu,
+            Self::Header => Text::ReplaceHeader,
         }
     }
 }
 
 /// Says what to replace in these commands before they are pasted; nothing where they are complete.
 pub(crate) fn open(view: &View<'_>, commands: &[&Command]) -> Vec<Block> {
-    let all = [Open::Url, Open::Model, Open::Gpu];
+    let all = [Open::Url, Open::Model, Open::Gpu, Open::Header];
     let lines: Vec<Line> = all
         .into_iter()
         .filter(|word| commands.iter().any(|command| command.open.contains(word)))
@@ -57,18 +61,32 @@ pub(crate) fn open(view: &View<'_>, commands: &[&Command]) -> Vec<Block> {
     vec![Block::Paragraph(view.line(Text::ReplaceIntro, &[])), Block::List(lines)]
 }
 
-/// The same run again, as far as the manifest tells.
+/// Flags of a run that are about its results or its looks and not about what is measured.
+const RESULTS: [&str; 5] = ["out", "no-report", "json", "quiet", "lang"];
+
+/// The same run again: with the settings that it was given, in a directory of its own; else as far as the manifest
+/// tells. (The command line itself may have been a sweep's, and names a directory that is no longer empty.)
 pub(crate) fn again(view: &View<'_>) -> Command {
-    // A producer that keeps its own command line is quoted as it is.
-    if let Some(Value::String(line)) = view.manifest.plan.get("command_line") {
-        return Command { text: line.clone(), open: vec![] };
+    let given = Given::of(view.manifest);
+    let typed = view.manifest.plan.get("command_line").and_then(Value::as_str);
+    if !given.kept() {
+        // A producer that keeps no settings but its own command line is quoted as it is.
+        let quoted = typed.map(|line| Command { text: line.to_owned(), open: vec![] });
+        return quoted.unwrap_or_else(|| at_pace(view, pace(view)));
     }
-    at_pace(view, pace(view))
+    // A sweep's runs have the flags of `run`.
+    let simulated = typed.is_some_and(|line| line.starts_with("precipice simulate"));
+    let mut flags = vec![];
+    if view.manifest.source == Source::Live && !given.has("url") {
+        flags.push(known_or(Open::Url, "url", view.manifest.server.url.clone()));
+    }
+    flags.extend(given.all().filter(|(name, _)| !RESULTS.contains(name)).map(Flag::given));
+    line(if simulated { "precipice simulate" } else { "precipice run" }, flags)
 }
 
 /// The same load at a fixed arrival rate.
 pub(crate) fn at_rate(view: &View<'_>, rate: f64) -> Command {
-    at_pace(view, vec![("rate", format!("{rate:.3}"))])
+    at_pace(view, vec![Flag::of("rate", format!("{rate:.3}"))])
 }
 
 /// The same load on the built-in engine, with the server's settings as far as the manifest tells and these in
@@ -98,25 +116,21 @@ fn on_the_engine(
 ) -> Command {
     let replaced = |name: &str| {
         let mut others = settings.iter().map(|(other, _)| *other).chain(varied.iter().copied());
-        others.any(|other| other == name || (POOL.contains(&other) && POOL.contains(&name)))
+        // Clients that are varied are not staggered by the run's own number of them.
+        let bound = |other: &str| (other, name) == ("concurrency", "stagger");
+        others.any(|other| other == name || bound(other) || (POOL.contains(&other) && POOL.contains(&name)))
     };
-    let server = &view.manifest.server;
-    let mut flags = vec![known_or(Open::Model, "model", model(server))];
-    flags.extend(load_flags(view, pace(view)).into_iter().filter(|flag| !replaced(flag.name)));
-    flags.push(known_or(Open::Gpu, "gpu", gpu(server)));
-    flags.extend(engine_flags(view).into_iter().filter(|flag| !replaced(flag.name)));
-    flags.extend(settings.iter().map(|(name, value)| Flag { name, value: value.clone(), open: None }));
-    line(verb, flags, server.prefix_caching == Some(false))
+    let mut flags: Vec<Flag> =
+        load_flags(view, pace(view)).into_iter().filter(|flag| !replaced(&flag.name)).collect();
+    flags.extend(engine_flags(view).into_iter().filter(|flag| !replaced(&flag.name)));
+    flags.extend(settings.iter().map(|(name, value)| Flag::of(name, value.clone())));
+    line(verb, [hardware(view), flags].concat())
 }
 
-fn at_pace(view: &View<'_>, pace: Vec<(&'static str, String)>) -> Command {
-    let server = &view.manifest.server;
+fn at_pace(view: &View<'_>, pace: Vec<Flag>) -> Command {
     if view.manifest.source == Source::Simulated {
-        let mut flags = vec![known_or(Open::Model, "model", model(server))];
-        flags.extend(load_flags(view, pace));
-        flags.push(known_or(Open::Gpu, "gpu", gpu(server)));
-        flags.extend(engine_flags(view));
-        return line("precipice simulate", flags, server.prefix_caching == Some(false));
+        let flags = [hardware(view), load_flags(view, pace), engine_flags(view)].concat();
+        return line("precipice simulate", flags);
     }
     on_the_server("precipice run", view, pace)
 }
@@ -129,61 +143,141 @@ pub(crate) fn limits_tried(view: &View<'_>, limits: &str) -> Command {
     on_the_server(&verb, view, pace(view))
 }
 
-fn on_the_server(verb: &str, view: &View<'_>, pace: Vec<(&'static str, String)>) -> Command {
-    let server = &view.manifest.server;
+fn on_the_server(verb: &str, view: &View<'_>, pace: Vec<Flag>) -> Command {
+    let (server, given) = (&view.manifest.server, Given::of(view.manifest));
     let mut flags = vec![known_or(Open::Url, "url", server.url.clone())];
-    flags.extend(known([("model", server.model.clone())]));
+    flags.extend(server.model.clone().map(|model| Flag::of("model", model)));
     flags.extend(load_flags(view, pace));
-    line(verb, flags, false)
+    flags.extend(given.all().filter(|(name, _)| ASKED.contains(name)).map(Flag::given));
+    line(verb, flags)
 }
 
-/// `--name value`.
+/// `--name value`; a switch has no value.
+#[derive(Debug, Clone)]
 struct Flag {
-    name: &'static str,
-    value: String,
+    name: String,
+    value: Option<String>,
     open: Option<Open>,
 }
 
-fn known_or(open: Open, name: &'static str, value: Option<String>) -> Flag {
+impl Flag {
+    fn of(name: &str, value: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), value: Some(value.into()), open: None }
+    }
+
+    fn switch(name: &str) -> Self {
+        Self { name: name.to_owned(), value: None, open: None }
+    }
+
+    fn given((name, value): (&str, Option<&str>)) -> Self {
+        let open = (name == "header").then_some(Open::Header);
+        Self { name: name.to_owned(), value: value.map(str::to_owned), open }
+    }
+}
+
+fn known_or(open: Open, name: &str, value: Option<String>) -> Flag {
     match value {
-        Some(value) => Flag { name, value, open: None },
-        None => Flag { name, value: open.word().to_owned(), open: Some(open) },
+        Some(value) => Flag::of(name, value),
+        None => Flag { open: Some(open), ..Flag::of(name, open.word()) },
     }
 }
 
-fn known<const N: usize>(flags: [(&'static str, Option<String>); N]) -> impl Iterator<Item = Flag> {
-    flags.into_iter().filter_map(|(name, value)| Some(Flag { name, value: value?, open: None }))
+fn known<const N: usize>(flags: [(&str, Option<String>); N]) -> Vec<Flag> {
+    flags.into_iter().filter_map(|(name, value)| Some(Flag::of(name, value?))).collect()
 }
 
-fn pace(view: &View<'_>) -> Vec<(&'static str, String)> {
+/// Flags of how a real server is asked, of which the manifest has no fact that says the same.
+const ASKED: [&str; 6] = ["header", "ca-cert", "api-key-env", "extra-body", "allow-eos", "endpoint"];
+
+/// Flags of the load of which the manifest has no fact that says the same.
+const LOAD: [&str; 9] = [
+    "data",
+    "shuffle",
+    "trace-block-tokens",
+    "trace-time-unit",
+    "priority",
+    "prefix-tokens",
+    "prefix-groups",
+    "prefix-zipf",
+    "reuse-prompts",
+];
+
+/// Flags of the pace, beside rate and concurrency.
+const PACE: [&str; 4] = ["arrivals", "burstiness", "stagger", "trace-speed"];
+
+/// Flags of the built-in engine of which the manifest has no fact that says the same.
+const ENGINE: [&str; 9] = [
+    "gpu-memory",
+    "gpu-bandwidth",
+    "gpu-tflops",
+    "hf-overrides",
+    "max-num-queued-reqs",
+    "scheduling-policy",
+    "long-prefill-token-threshold",
+    "no-scheduler-reserve-full-isl",
+    "watermark",
+];
+
+/// Model and GPU by the catalog, or as the built-in engine was given them.
+fn hardware(view: &View<'_>) -> Vec<Flag> {
+    let server = &view.manifest.server;
+    let given = Given::of(view.manifest);
+    let of_engine = |name: &str| {
+        let named = view.manifest.source == Source::Simulated;
+        given.one(name).filter(|_| named).map(str::to_owned)
+    };
+    let model = known_or(Open::Model, "model", of_engine("model").or_else(|| model(server)));
+    let times = match of_engine("profile") {
+        Some(profile) => Flag::of("profile", profile),
+        None => known_or(Open::Gpu, "gpu", of_engine("gpu").or_else(|| gpu(server))),
+    };
+    vec![model, times]
+}
+
+/// How often requests come, the end of a ramp and the spread of the gaps with it.
+fn pace(view: &View<'_>) -> Vec<Flag> {
     let load = &view.manifest.load;
-    let mut pace = vec![];
-    if matches!(load.kind, LoadKind::Closed | LoadKind::OpenCapped) {
-        let flag = if load.kind == LoadKind::Closed { "concurrency" } else { "max-in-flight" };
-        pace.extend(load.concurrency.map(|n| (flag, n.to_string())));
-    }
-    pace.extend(load.rate_per_s.map(|rate| ("rate", rate.to_string())));
+    let given = Given::of(view.manifest);
+    let flag = match load.kind {
+        LoadKind::Closed => "concurrency",
+        LoadKind::Open | LoadKind::OpenCapped | LoadKind::Trace => "max-in-flight",
+    };
+    let mut pace = known([(flag, load.concurrency.map(|n| n.to_string()))]);
+    let rate = load.rate_per_s.map(|rate| match load.rate_end_per_s {
+        Some(end) => format!("{rate}..{end}"),
+        None => rate.to_string(),
+    });
+    // As given it also says how long a ramp takes.
+    let rate = rate.map(|rate| given.one("rate").map_or(rate, str::to_owned));
+    pace.extend(rate.map(|rate| Flag::of("rate", rate)));
+    pace.extend(given.all().filter(|(name, _)| PACE.contains(name)).map(Flag::given));
+    // Of another producer; 1 is Poisson, the default.
+    let burstiness = load.burstiness.filter(|&shape| !given.kept() && shape != 1.0);
+    pace.extend(burstiness.map(|shape| Flag::of("burstiness", shape.to_string())));
     pace
 }
 
-fn load_flags(view: &View<'_>, pace: Vec<(&'static str, String)>) -> Vec<Flag> {
+fn load_flags(view: &View<'_>, pace: Vec<Flag>) -> Vec<Flag> {
     let load = &view.manifest.load;
-    let flags = [
+    let given = Given::of(view.manifest);
+    let mut flags = pace;
+    flags.extend(known([
         ("requests", load.requests.map(|n| n.to_string())),
         ("duration", load.duration_s.map(|s| format!("{s}s"))),
-        ("input-tokens", lengths(view, "input-tokens", load.input_tokens)),
-        ("output-tokens", lengths(view, "output-tokens", load.output_tokens)),
+        ("input-tokens", lengths(given, "input-tokens", load.input_tokens)),
+        ("output-tokens", lengths(given, "output-tokens", load.output_tokens)),
         ("warmup", Some(load.warmup).filter(|n| *n > 0).map(|n| n.to_string())),
         ("seed", load.seed.map(|seed| seed.to_string())),
-    ];
-    pace.into_iter().map(|(name, value)| Flag { name, value, open: None }).chain(known(flags)).collect()
+    ]));
+    flags.extend(given.all().filter(|(name, _)| LOAD.contains(name)).map(Flag::given));
+    flags
 }
 
-/// As the plan gave them; else the length that all had, or evenly between the shortest and the longest.
-fn lengths(view: &View<'_>, name: &str, seen: Option<LengthFacts>) -> Option<String> {
-    let asked = &view.manifest.plan["settings"][name]["value"][0];
-    asked.as_str().map(str::to_owned).or_else(|| {
-        seen.map(|all| {
+/// As the plan gave them; else, unless a file has them, the length that all had, or evenly between the shortest and
+/// the longest.
+fn lengths(given: Given<'_>, name: &str, seen: Option<LengthFacts>) -> Option<String> {
+    given.one(name).map(str::to_owned).or_else(|| {
+        seen.filter(|_| !given.has("data")).map(|all| {
             if all.min == all.max { all.max.to_string() } else { format!("uniform:{}-{}", all.min, all.max) }
         })
     })
@@ -191,25 +285,39 @@ fn lengths(view: &View<'_>, name: &str, seen: Option<LengthFacts>) -> Option<Str
 
 fn engine_flags(view: &View<'_>) -> Vec<Flag> {
     let server = &view.manifest.server;
-    let kv = server.kv.as_ref();
-    let blocks = kv.and_then(|kv| kv.num_gpu_blocks);
-    let bytes = kv.and_then(|kv| kv.bytes).filter(|_| blocks.is_none());
-    known([
+    let kv = server.kv.clone().unwrap_or_default();
+    let bytes = kv.bytes.filter(|_| kv.num_gpu_blocks.is_none());
+    let typed = kv.cache_dtype.filter(|dtype| dtype != "auto");
+    let mut flags = known([
+        ("tensor-parallel-size", server.tensor_parallel_size.filter(|&n| n > 1).map(|n| n.to_string())),
         ("max-num-seqs", server.max_num_seqs.map(|n| n.to_string())),
         ("max-num-batched-tokens", server.max_num_batched_tokens.map(|n| n.to_string())),
         ("max-model-len", server.max_model_len.map(|n| n.to_string())),
-        ("num-gpu-blocks-override", blocks.map(|n| n.to_string())),
+        ("kv-cache-dtype", typed),
+        // Blocks count only with their size.
+        ("block-size", kv.block_size.filter(|&size| size != 16).map(|n| n.to_string())),
+        ("num-gpu-blocks-override", kv.num_gpu_blocks.map(|n| n.to_string())),
         ("kv-cache-memory-bytes", bytes.map(|n| n.to_string())),
-    ])
-    .collect()
+    ]);
+    if view.manifest.source == Source::Simulated {
+        let given = Given::of(view.manifest).all().filter(|(name, _)| ENGINE.contains(name));
+        flags.extend(given.map(Flag::given));
+    }
+    let off = [
+        ("no-enable-prefix-caching", server.prefix_caching),
+        ("no-enable-chunked-prefill", server.chunked_prefill),
+        ("no-async-scheduling", server.async_scheduling),
+    ];
+    flags.extend(off.into_iter().filter(|(_, on)| *on == Some(false)).map(|(name, _)| Flag::switch(name)));
+    flags
 }
 
-fn line(verb: &str, flags: Vec<Flag>, no_prefix_caching: bool) -> Command {
-    let mut parts = vec![verb.to_owned()];
-    parts.extend(flags.iter().map(|flag| format!("--{} {}", flag.name, quoted(&flag.value))));
-    if no_prefix_caching {
-        parts.push("--no-enable-prefix-caching".to_owned());
-    }
+fn line(verb: &str, flags: Vec<Flag>) -> Command {
+    let word = |flag: &Flag| match &flag.value {
+        Some(value) => format!("--{} {}", flag.name, quoted(value)),
+        None => format!("--{}", flag.name),
+    };
+    let parts: Vec<String> = std::iter::once(verb.to_owned()).chain(flags.iter().map(word)).collect();
     Command { text: parts.join(" \\\n  "), open: flags.into_iter().filter_map(|flag| flag.open).collect() }
 }
 

@@ -68,7 +68,8 @@ fn load(view: &View<'_>) -> Vec<(Text, Option<String>)> {
     ]
 }
 
-fn rate_text(rate: f64, end: Option<f64>) -> String {
+/// `8 /s`, or `0.1 → 4 /s` of a ramp.
+pub(crate) fn rate_text(rate: f64, end: Option<f64>) -> String {
     match end {
         Some(end) => format!("{} → {} /s", figure(rate), figure(end)),
         None => format!("{} /s", figure(rate)),

@@ -8,6 +8,7 @@ pub(crate) mod command;
 pub(crate) mod configuration;
 mod diagnosis;
 mod expectation;
+mod given;
 mod glossary;
 pub(crate) mod latency;
 mod next;
@@ -66,7 +67,7 @@ pub(crate) fn facts(view: &View<'_>) -> Vec<(Line, String)> {
         format!("{} / {} tok", configuration::lengths(input), configuration::lengths(output))
     });
     let asked = match (load.concurrency, load.rate_per_s) {
-        (_, Some(rate)) => Some(format!("{} /s", crate::number::figure(rate))),
+        (_, Some(rate)) => Some(configuration::rate_text(rate, load.rate_end_per_s)),
         (Some(concurrency), None) => Some(format!("C = {concurrency}")),
         (None, None) => None,
     };

@@ -496,6 +496,7 @@ messages! {
     ReplaceIntro: "Before pasting, replace what this run does not say:" | "粘贴之前,请替换这次运行没有记录的部分:";
     ReplaceUrl: "`URL`: the server's address, as in `http://127.0.0.1:8000`" | "`URL`:服务端地址,例如 `http://127.0.0.1:8000`";
     ReplaceModel: "`MODEL`: the model's name in the catalog, or the path of its `config.json` (an unknown name lists the catalog)" | "`MODEL`:模型在目录里的名字,或它的 `config.json` 路径(写一个不存在的名字会列出目录)";
+    ReplaceHeader: "`...`: the value of the header, which is not kept" | "`...`:请求头的值(不会记录)";
     ReplaceGpu: "`GPU`: the server's GPU, as in `'RTX 4090'` or `H200` (an unknown name lists the catalog; `import --gpu` records it with the run)" | "`GPU`:服务端的 GPU,例如 `'RTX 4090'` 或 `H200`(写一个不存在的名字会列出目录;导入时用 `import --gpu` 可以随运行记下)";
     TryMaxNumSeqs: "Set the sequence limit to what fits: the pool holds {safe} requests with their whole contexts, and {asked} were asked for. Admitting no more leaves nothing to preempt; this simulates what it costs, beside today's limit." | "把序列上限设成真实容量:池子装得下 {safe} 条满上下文的请求,而并发是 {asked};不多放,就不用再抢占。用模拟看代价:";
     TryOnServer: "Then hold the simulation against the server itself: the same limits, one after another. restart.sh stands for your own script, which starts the server with the flags that it is given (docs/sweep.md has one)." | "再到服务器上逐一验证这些上限。restart.sh 是你自己的脚本:按给定参数重启服务(docs/sweep.md 有样例):";

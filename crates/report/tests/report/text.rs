@@ -1,7 +1,7 @@
 //! Terminal, Markdown and JSON.
 
 use crate::sample;
-use precipice_record::Source;
+use precipice_record::{LoadKind, Source};
 use precipice_report::{Item, Lang, Style, json, markdown, terminal};
 use unicode_width::UnicodeWidthStr;
 
@@ -96,6 +96,65 @@ fn commands_name_what_the_run_does_not_say() {
         text(&manifest, Lang::En).contains("--kv-cache-memory-bytes 6884950016"),
         "the pool of this server"
     );
+}
+
+/// "Again" is the run and not the sweep that made it, in a directory of its own.
+#[test]
+fn the_same_run_again_is_built_from_what_it_was_given() {
+    let (analysis, mut manifest) = (sample::analysis(), sample::manifest());
+    let given = |value: &str, from: &str| serde_json::json!({"value": [value], "from": from});
+    manifest.plan = serde_json::json!({
+        "command_line": "precipice sweep --url http://gpu-3:8000 --set concurrency=8,64 -o sweep",
+        "settings": {
+            "concurrency": given("64", "command line"),
+            "header": given("X-Team: ...", "command line"),
+            "input-tokens": given("lognormal:median=6k,p99=7k", "config file"),
+            "metrics-url": {"value": ["http://a/metrics", "http://b/metrics"], "from": "command line"},
+            "no-report": given("true", "command line"),
+            "out": given("sweep/64", "command line"),
+            "quiet": given("true", "command line"),
+            "seed": given("0", "default"),
+            "strict": given("true", "config file"),
+        },
+    });
+    let page = markdown(&[Item { name: "a".to_owned(), analysis: &analysis, manifest: &manifest }], Lang::En);
+    let again = "precipice run \\\n  --url http://127.0.0.1:8000 \\\n  --concurrency 64 \\\n  --header 'X-Team: ...' \\\n  \
+                 --input-tokens lognormal:median=6k,p99=7k \\\n  --metrics-url http://a/metrics \\\n  \
+                 --metrics-url http://b/metrics \\\n  --strict\n";
+    assert!(page.contains(again), "{page}");
+    assert!(page.contains("`...`: the value of the header"), "{page}");
+    assert!(!page.contains("--out ") && !page.contains("precipice run --url"), "{page}");
+}
+
+/// A server of two GPUs with half-size KV is not one of one GPU.
+#[test]
+fn commands_for_the_engine_have_the_whole_server_and_the_whole_load() {
+    let (analysis, mut manifest) = (sample::analysis(), sample::manifest());
+    manifest.source = Source::Imported;
+    manifest.plan = serde_json::Value::Null;
+    (manifest.load.kind, manifest.load.concurrency) = (LoadKind::Open, None);
+    (manifest.load.rate_per_s, manifest.load.rate_end_per_s) = (Some(0.1), Some(4.0));
+    manifest.load.burstiness = Some(0.3);
+    manifest.server.tensor_parallel_size = Some(2);
+    manifest.server.chunked_prefill = Some(false);
+    let kv = manifest.server.kv.as_mut().unwrap();
+    (kv.num_gpu_blocks, kv.block_size) = (Some(3000), Some(32));
+    kv.cache_dtype = Some("fp8_e4m3".to_owned());
+    let page = markdown(&[Item { name: "a".to_owned(), analysis: &analysis, manifest: &manifest }], Lang::En);
+    let plan = page.split("precipice plan").nth(1).unwrap().split("```").next().unwrap();
+    for flag in [
+        "--tensor-parallel-size 2",
+        "--kv-cache-dtype fp8_e4m3",
+        "--block-size 32",
+        "--num-gpu-blocks-override 3000",
+        "--rate 0.1..4",
+        "--burstiness 0.3",
+        "--no-enable-chunked-prefill",
+    ] {
+        assert!(plan.contains(flag), "{flag}: {plan}");
+    }
+    let screen = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
+    assert!(screen.contains("0.100 → 4"), "{screen}");
 }
 
 #[test]
