@@ -21,6 +21,7 @@ pub(crate) fn workload(args: &LoadArgs, salt: &str) -> Result<Plan> {
     contradictions(args)?;
     let data = args.data.as_deref().map(|path| dataset(path, args)).transpose()?.map(Arc::new);
     let load = load(args, data.as_deref());
+    misplaced(args, &load)?;
     let requests = args.requests.or_else(|| match (&load, &data, args.duration) {
         (Load::Closed { concurrency, .. }, None, None) => Some(concurrency.saturating_mul(2)),
         _ => None,
@@ -78,6 +79,7 @@ pub(crate) fn facts(plan: &Plan) -> LoadFacts {
     }
 }
 
+/// Flags that contradict whatever the data hold.
 fn contradictions(args: &LoadArgs) -> Result<()> {
     if args.rate.is_some() && args.concurrency.is_some() {
         return Err(usage(
@@ -96,22 +98,46 @@ fn contradictions(args: &LoadArgs) -> Result<()> {
             args.arrivals
         )));
     }
-    let open = args.rate.is_some() || args.data.is_some();
-    if !open && (args.burstiness.is_some() || args.arrivals != Gaps::Poisson) {
-        return Err(usage("--arrivals and --burstiness are about an open loop: give --rate too"));
-    }
-    if !open && args.max_in_flight.is_some() {
-        return Err(usage("--max-in-flight caps an open loop: give --rate too"));
-    }
-    if args.stagger.is_some() && args.rate.is_some() {
-        return Err(usage("--stagger spreads the clients of a closed loop; with --rate there are none"));
-    }
-    if args.trace_speed.is_some() && (args.rate.is_some() || args.concurrency.is_some()) {
-        return Err(usage(
-            "--trace-speed replays the times of --data; drop --rate and --concurrency, which ignore them",
-        ));
-    }
     Ok(())
+}
+
+/// Flags that this load would ignore. Whether --data makes a trace or a closed loop is known once it is read.
+fn misplaced(args: &LoadArgs, load: &Load) -> Result<()> {
+    let spread = args.burstiness.is_some() || args.arrivals != Gaps::Poisson;
+    let timeless = if args.data.is_some() && args.concurrency.is_none() {
+        " (--data has no times of its own, so this is a closed loop)"
+    } else {
+        ""
+    };
+    let problem = match load {
+        Load::Closed { .. } if spread => {
+            format!("--arrivals and --burstiness are about an open loop: give --rate too{timeless}")
+        }
+        Load::Closed { .. } if args.max_in_flight.is_some() => {
+            format!("--max-in-flight caps an open loop: give --rate too{timeless}")
+        }
+        Load::Closed { .. } if args.trace_speed.is_some() && args.concurrency.is_none() => {
+            "--trace-speed replays the times of --data, and this file has none: give --rate or --concurrency instead"
+                .to_owned()
+        }
+        Load::Closed { .. } | Load::Open { .. } if args.trace_speed.is_some() => {
+            "--trace-speed replays the times of --data; drop --rate and --concurrency, which ignore them".to_owned()
+        }
+        Load::Open { .. } if args.stagger.is_some() => {
+            "--stagger spreads the clients of a closed loop; with --rate there are none".to_owned()
+        }
+        Load::Trace { .. } if args.stagger.is_some() => {
+            "--stagger spreads the clients of a closed loop; the times of --data have none. Give --concurrency too, \
+             which ignores those times"
+                .to_owned()
+        }
+        Load::Trace { .. } if spread => {
+            "--arrivals and --burstiness make arrivals; --data has its own times. Give --rate too, which ignores them"
+                .to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(usage(problem))
 }
 
 fn load(args: &LoadArgs, data: Option<&Dataset>) -> Load {

@@ -1,6 +1,6 @@
 //! Runs, imports, analyses and reports.
 
-use crate::harness::{json as findings, near, precipice, project, refused};
+use crate::harness::{done, json as findings, near, precipice, project, refused};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -167,6 +167,78 @@ fn bad_input_is_refused_with_the_flag_that_mends_it() {
         &["import", "vllm-bench", "nothing.json", "--gpu", "Voodoo2", "-o", "x"],
         &["--gpu", "Voodoo2", "H200"],
     );
+}
+
+/// What a page says to paste is this load on this server, and every flag of it exists.
+#[test]
+fn commands_of_a_page_are_this_run_and_can_be_pasted() {
+    let dir = TempDir::new().unwrap();
+    let load = ["simulate", "--quiet", "-o", "run", "--rate", "1..40@5s", "-n", "80", "--burstiness", "0.5"];
+    let lengths = ["--input-tokens", "512", "--output-tokens", "64", "--prefix-tokens", "64"];
+    let server = ["--tensor-parallel-size", "2", "--kv-cache-dtype", "fp8", "--block-size", "32"];
+    let pool = ["--num-gpu-blocks-override", "101", "--gpu", "RTX 4090", "--no-report"];
+    done(&[&load[..], &lengths, &server, &pool].concat(), dir.path());
+    let page = done(&["report", "run", "--format", "md", "--output", "-"], dir.path());
+    let commands: Vec<&str> =
+        page.split("```").filter(|block| block.trim_start().starts_with("precipice ")).collect();
+    assert!(commands.iter().any(|command| command.contains("precipice plan")), "{page}");
+    let program = Path::new(env!("CARGO_BIN_EXE_precipice")).parent().unwrap().to_owned();
+    for command in commands {
+        let shell = std::process::Command::new("/bin/sh")
+            .args(["-c", &format!("{} --print-config", command.trim())])
+            .current_dir(dir.path())
+            .env("PATH", &program)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&shell.stderr);
+        assert!(shell.status.success(), "{command}: {said}");
+        for (varied, flag) in [
+            ("", "--tensor-parallel-size 2"),
+            ("", "--kv-cache-dtype fp8"),
+            ("", "--block-size 32"),
+            ("", "--gpu 'RTX 4090'"),
+            ("kv-pool", "--num-gpu-blocks-override 101"),
+            ("", "--rate 1..40@5s"),
+            ("", "--burstiness 0.5"),
+            ("", "--prefix-tokens 64"),
+        ] {
+            let absent = !varied.is_empty() && command.contains(varied);
+            assert!(absent || command.contains(flag), "{flag} is missing from {command}");
+        }
+        assert!(!command.contains("--out "), "a directory in use: {command}");
+    }
+}
+
+/// Whether a file has times decides what kind of load it makes, and so which flags would be ignored.
+#[test]
+fn no_flag_of_the_pace_is_dropped_without_a_word() {
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("untimed.jsonl"), "{\"input_length\": 40, \"output_length\": 8}\n")
+        .unwrap();
+    std::fs::write(
+        dir.path().join("timed.jsonl"),
+        "{\"timestamp\": 0, \"input_length\": 40, \"output_length\": 8}\n",
+    )
+    .unwrap();
+    let refused = |args: &[&str], words: &[&str]| {
+        refused(&[&["simulate", "--no-report", "-o", "run", "--data"], args].concat(), dir.path(), words);
+    };
+    refused(&["untimed.jsonl", "--max-in-flight", "8"], &["--max-in-flight", "no times", "--rate"]);
+    refused(&["untimed.jsonl", "--burstiness", "0.3"], &["--burstiness", "no times", "--rate"]);
+    refused(&["untimed.jsonl", "--arrivals", "constant"], &["--arrivals", "--rate"]);
+    refused(&["untimed.jsonl", "--trace-speed", "4"], &["--trace-speed", "--data", "none"]);
+    refused(&["timed.jsonl", "--stagger", "5s"], &["--stagger", "--concurrency"]);
+    refused(&["timed.jsonl", "--burstiness", "0.3"], &["--burstiness", "own times", "--rate"]);
+    refused(&["timed.jsonl", "--trace-speed", "2", "--rate", "3"], &["--trace-speed", "--rate"]);
+    // Where they are heard, they stand.
+    for args in [
+        &["timed.jsonl", "--trace-speed", "2", "--max-in-flight", "8"][..],
+        &["timed.jsonl", "--rate", "3", "--burstiness", "0.3"],
+        &["untimed.jsonl", "--stagger", "5s"],
+    ] {
+        let out = args.join("").replace('.', "_");
+        done(&[&["simulate", "--no-report", "-o", &out, "--data"], args].concat(), dir.path());
+    }
 }
 
 #[test]
