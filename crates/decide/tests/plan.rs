@@ -7,8 +7,8 @@ use precipice_decide::trial::{self, Conditions};
 use precipice_decide::{Estimate, Machine, StepTimes};
 use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, known_shape};
-use precipice_workload::{Gaps, Load, Plan, Rate, Spec};
-use std::sync::LazyLock;
+use precipice_workload::{Dataset, Gaps, Load, Plan, Ramp, Rate, ReadOptions, Spec};
+use std::sync::{Arc, LazyLock};
 
 fn inputs(spec: Spec) -> Inputs {
     Inputs {
@@ -30,6 +30,10 @@ fn inputs(spec: Spec) -> Inputs {
 
 fn planned(spec: Spec) -> Planned {
     plan(&inputs(spec), &mut |_| {}).unwrap()
+}
+
+fn plan_of(inputs: &Inputs) -> Planned {
+    plan(inputs, &mut |_| {}).unwrap()
 }
 
 fn near(value: f64, expected: f64, share: f64) {
@@ -94,6 +98,60 @@ fn a_healthy_load_has_no_cliff_near() {
     assert_eq!(plan.cliff.verdict, Verdict::NoCliffNear, "{:?}", plan.cliff);
     assert!(plan.cliff.asked_share.unwrap() < 0.8);
     assert_eq!(plan.asked.preemptions.unwrap().value, 0.0);
+}
+
+/// A ramp that starts low and a trace have no single rate, and are overloaded all the same.
+#[test]
+fn an_overloaded_ramp_or_trace_is_beyond_the_cliff() {
+    let ramp = Rate { per_s: 0.01, ramp: Some(Ramp { to_per_s: 2.0, over: Some("5m".parse().unwrap()) }) };
+    let spec = Spec {
+        load: Load::Open { rate: ramp, gaps: Gaps::Poisson, cap: None },
+        ..Spec::closed(1, 120, 6144, 2048)
+    };
+    let plan = planned(spec);
+    assert_eq!(plan.cliff.verdict, Verdict::Beyond, "{:?}", plan.cliff);
+    let reached = plan.load.rate_reached_per_s.unwrap();
+    assert!((1.0..=2.0).contains(&reached) && plan.cliff.asked_share.unwrap() > 3.0, "{reached}");
+    let calm = plan.recommended.max_num_seqs_no_preemption.as_ref().unwrap();
+    assert!(!calm.why.contains("no harm"), "{calm:?}");
+
+    let line =
+        |n: u32| format!("{{\"timestamp\": {}, \"input_length\": 6144, \"output_length\": 2048}}", n * 100);
+    let lines = (0..60).map(line).collect::<Vec<_>>().join("\n");
+    let data = Dataset::read(lines.as_bytes(), &ReadOptions::default()).unwrap();
+    let spec = Spec {
+        load: Load::Trace { speed: 1.0, cap: None },
+        requests: None,
+        input_tokens: None,
+        output_tokens: None,
+        ..Spec::closed(1, 1, 1, 1)
+    };
+    let mut inputs = inputs(Spec::closed(1, 1, 1, 1));
+    inputs.load = Plan::new(spec, 0, Some("simulated"), Some(Arc::new(data))).unwrap();
+    let plan = plan_of(&inputs);
+    near(plan.load.rate_reached_per_s.unwrap(), 10.0, 1e-9);
+    assert_eq!(plan.cliff.verdict, Verdict::Beyond, "{:?}", plan.cliff);
+}
+
+/// Where lengths are drawn, so is the cliff.
+#[test]
+fn a_cliff_of_random_lengths_has_the_spread_of_its_seeds() {
+    let spec = Spec {
+        input_tokens: Some("lognormal:1024,1.0,max=4096".parse().unwrap()),
+        output_tokens: Some("lognormal:512,1.0,max=2048".parse().unwrap()),
+        ..Spec::closed(8, 32, 1, 1)
+    };
+    let at = |seed: u64| {
+        let mut inputs = Inputs { seeds: 3, ..inputs(spec.clone()) };
+        inputs.machine.engine.num_gpu_blocks = 2000;
+        inputs.load = Plan::new(spec.clone(), seed, Some("simulated"), None).unwrap();
+        plan_of(&inputs).cliff.concurrency.waiting.unwrap()
+    };
+    let found = [at(0), at(100)];
+    for Estimate { value, low, high, .. } in found {
+        assert!(low < value && value < high, "{found:?}");
+    }
+    assert!(found[0].low <= found[1].value && found[1].value <= found[0].high, "{found:?}");
 }
 
 #[test]

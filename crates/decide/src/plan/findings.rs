@@ -68,8 +68,11 @@ pub struct ServerSummary {
 pub struct LoadSummary {
     /// Clients of a closed loop.
     pub concurrency: Option<u32>,
-    /// Requests a second of an open loop.
+    /// Requests a second of an open loop; of a ramp, at its beginning.
     pub rate_per_s: Option<f64>,
+    /// Requests a second that are held against the cliff: the most that arrivals reach, of a trace their mean.
+    #[serde(default)]
+    pub rate_reached_per_s: Option<f64>,
     /// Requests of the test.
     pub requests: u32,
     /// Mean prompt tokens.
@@ -190,8 +193,10 @@ pub enum Verdict {
     NoCliffNear,
     /// Within 20 % below.
     Near,
-    /// Beyond.
+    /// Beyond, by its rate or because it waits or is preempted when it is simulated.
     Beyond,
+    /// It neither waits nor is preempted, and there is nothing to hold it against.
+    Unknown,
 }
 
 /// Where the server stops following the load.

@@ -63,7 +63,7 @@ pub(super) fn by_rate(
 ) -> Result<Vec<Level>, PlanError> {
     let Some(top) = cliff.saturation_rate.filter(|top| top.value > 0.0) else { return Ok(Vec::new()) };
     let mut rates: Vec<f64> = SHARES.iter().map(|share| share * top.value).collect();
-    rates.extend(load.rate_per_s);
+    rates.extend(load.rate_reached_per_s);
     rates.sort_by(f64::total_cmp);
     rates.dedup();
     let cases: Vec<Case> = rates

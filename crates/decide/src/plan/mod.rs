@@ -65,8 +65,9 @@ pub fn plan(inputs: &Inputs, progress: &mut dyn FnMut(usize)) -> Result<Planned,
     let (kv, fit) = fit::fit(inputs, &load)?;
     let mut bench = Bench::new(inputs, progress);
     let asked_case = asked(inputs, load.requests);
-    let asked = single(&mut bench, &asked_case)?;
-    let cliff = cliff::cliff(&mut bench, &load, &fit)?;
+    let trials = bench.run(std::slice::from_ref(&asked_case))?.swap_remove(0);
+    let asked = bench.level(&asked_case.load, &trials, Part::Whole);
+    let cliff = cliff::cliff(&mut bench, &load, &fit, cliff::begun(&trials))?;
     let by_concurrency = ladder::by_concurrency(&mut bench, &load, &fit, &cliff)?;
     let by_rate = ladder::by_rate(&mut bench, &load, &fit, &cliff)?;
     let recommended = recommend::recommend(&mut bench, &asked_case, &load, &fit, &cliff, &asked)?;
@@ -105,11 +106,6 @@ fn asked(inputs: &Inputs, requests: u32) -> Case {
     }
 }
 
-fn single(bench: &mut Bench<'_>, case: &Case) -> Result<findings::Level, PlanError> {
-    let mut levels = bench.levels(std::slice::from_ref(case), Part::Whole)?;
-    Ok(levels.swap_remove(0))
-}
-
 fn load_summary(inputs: &Inputs, facts: &Facts) -> Result<LoadSummary, PlanError> {
     let (Some(input), Some(output)) = (facts.input_tokens, facts.output_tokens) else {
         return Err(PlanError::Texts);
@@ -126,12 +122,29 @@ fn load_summary(inputs: &Inputs, facts: &Facts) -> Result<LoadSummary, PlanError
     Ok(LoadSummary {
         concurrency,
         rate_per_s,
+        rate_reached_per_s: rate_reached(&inputs.load.spec().load, facts),
         requests,
         input_tokens_mean: input.mean,
         input_tokens_max: input.max,
         output_tokens_mean: output.mean,
         output_tokens_max: output.max,
     })
+}
+
+/// The most that arrivals reach before they end; of a trace, whose rate has no shape, the mean.
+fn rate_reached(load: &Load, facts: &Facts) -> Option<f64> {
+    let last_s = facts.last_arrival_ns.map(|ns| ns as f64 / 1e9);
+    match load {
+        Load::Closed { .. } => None,
+        Load::Open { rate, .. } => Some(rate.ramp.map_or(rate.per_s, |ramp| {
+            let share = ramp.over.zip(last_s).map_or(1.0, |(over, last)| (last / over.get()).min(1.0));
+            rate.per_s.max(rate.per_s + (ramp.to_per_s - rate.per_s) * share)
+        })),
+        Load::Trace { .. } => {
+            let rate = last_s.map(|last| facts.counted.saturating_sub(1) as f64 / last);
+            rate.filter(|rate| rate.is_finite() && *rate > 0.0)
+        }
+    }
 }
 
 fn server_summary(inputs: &Inputs) -> ServerSummary {

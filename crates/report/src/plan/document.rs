@@ -55,7 +55,11 @@ fn asked(plan: &Planned, lang: Lang) -> String {
     let of = |words: Words, n: String| words.line(lang, &[("n", n)]).flat();
     match (plan.load.concurrency, plan.load.rate_per_s) {
         (Some(clients), _) => of(words::CLIENTS, clients.to_string()),
-        (None, Some(rate)) => of(words::PER_SECOND, figure(rate)),
+        (None, Some(rate)) => {
+            let reached = plan.load.rate_reached_per_s.filter(|&reached| reached > rate);
+            let ramp = reached.map(|reached| format!("{} → {}", figure(rate), figure(reached)));
+            of(words::PER_SECOND, ramp.unwrap_or_else(|| figure(rate)))
+        }
         (None, None) => words::TRACE.say(lang).to_owned(),
     }
 }
@@ -80,6 +84,8 @@ fn verdict(plan: &Planned, lang: Lang) -> Line {
     let unit = if closed { words::CLIENTS } else { words::PER_SECOND };
     let of = |value: f64| unit.line(lang, &[("n", figure(value))]).flat();
     let template = match (plan.cliff.verdict, begins(onset)) {
+        (Verdict::Unknown, _) => words::UNKNOWN,
+        (Verdict::Beyond, None) => words::BEGUN,
         (_, None) => words::NONE,
         (Verdict::Beyond, _) => words::BEYOND,
         (Verdict::Near, _) => words::NEAR,

@@ -23,6 +23,14 @@ pub(super) const FAR: Words = w(
     "No cliff is near: {asked} asked, waiting or preemption begins at {cliff}",
     "附近没有断崖:要 {asked},{cliff} 才开始排队或抢占",
 );
+pub(super) const BEGUN: Words = w(
+    "{asked} asked, about {ran} will run: requests wait or are preempted",
+    "要 {asked},约 {ran} 条能跑:有请求排队或被抢占",
+);
+pub(super) const UNKNOWN: Words = w(
+    "How near the cliff is cannot be said: {asked} asked, and nothing waited up to {searched}",
+    "离断崖多远无法判断:要 {asked},到 {searched} 为止没有排队",
+);
 pub(super) const NONE: Words =
     w("No cliff is near: nothing waits up to {searched}", "附近没有断崖:到 {searched} 为止没有排队");
 pub(super) const CLIENTS: Words = w("{n} concurrent", "并发 {n}");
