@@ -16,7 +16,8 @@ pub(super) const RULE: Rule = Rule {
     ],
     remedies: &[
         &["Turn away rather than keep waiting: answer 429 beyond {queue_cap} waiting requests, and at \
-           {completed_per_s} requests/s the last of them still has its first token within {ttft_budget_s}."],
+           {completed_per_s} requests/s the last of them has its first token after {ttft_budget_s} on average; `precipice \
+           plan` looks for a cap that holds at p99."],
         &["A faster GPU does not help: {queue_share} of the time to first token is queueing."],
         &[
             "To run all {asked} at once takes a pool of {pool_needed_tokens} tokens ({pool_needed_bytes}), and this one \

@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
         &["There are {replicas} replicas: both numbers are of each of them."],
         &[
             "Until then answer 429 beyond {queue_cap} waiting requests: at {completed_per_s} requests/s the last of them \
-           has its first token within {ttft_budget_s}.",
+           has its first token after {ttft_budget_s} on average.",
         ],
     ],
 };

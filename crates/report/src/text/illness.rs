@@ -36,7 +36,7 @@ const CHINESE: [Words; 12] = [
         ],
         remedies: &[
             &[
-                "与其让人排队,不如快速失败:等待超过 {queue_cap} 条就返回 429;按 {completed_per_s} 条/s 的完成速率,队尾那条的首字延迟仍在 {ttft_budget_s} 以内。",
+                "与其让人排队,不如快速失败:等待超过 {queue_cap} 条就返回 429;按 {completed_per_s} 条/s 的完成速率,队尾那条的首字延迟平均为 {ttft_budget_s};要 p99 也守住,用 `precipice plan` 求上限。",
             ],
             &["换更快的卡没有用:TTFT 里 {queue_share} 是排队。"],
             &[
@@ -63,7 +63,7 @@ const CHINESE: [Words; 12] = [
             &["{seen_limit} 的上限是从指标读出来的(从未超过),以服务端配置为准。"],
             &["共 {replicas} 个副本:上面两个数都是每个副本的。"],
             &[
-                "在此之前,等待超过 {queue_cap} 条就返回 429:按 {completed_per_s} 条/s,队尾那条的首字延迟在 {ttft_budget_s} 以内。",
+                "在此之前,等待超过 {queue_cap} 条就返回 429:按 {completed_per_s} 条/s,队尾那条的首字延迟平均为 {ttft_budget_s}。",
             ],
         ],
     },
