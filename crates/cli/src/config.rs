@@ -9,6 +9,7 @@ use crate::outcome::usage;
 use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
+use precipice_report::shell_word;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -111,19 +112,9 @@ pub(crate) fn command_line(args: impl IntoIterator<Item = String>) -> String {
     let words: Vec<OsString> = args.into_iter().map(OsString::from).collect();
     let words = shown(&words).into_iter().enumerate();
     words
-        .map(|(place, word)| if place == 0 { "precipice".to_owned() } else { quoted(&word) })
+        .map(|(place, word)| if place == 0 { "precipice".to_owned() } else { shell_word(&word) })
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// As one word of a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// Words of a command line as they may be kept: without the values of headers, and without a command that may hold

@@ -1,9 +1,9 @@
 //! What is asked of a server between two runs: does it answer, which process is it, is it idle.
 
 use crate::fetch::Fetcher;
-use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT};
+use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT, answer};
+use crate::sampler::MetricsSource;
 use crate::sampler::meaning::{Meaning, meaning};
-use crate::sampler::{MetricsSource, PAGE_LIMIT};
 use crate::target::Target;
 use precipice_wire::prometheus;
 
@@ -38,10 +38,7 @@ pub struct Sight {
 /// # Errors
 /// Why there was no answer, in words.
 pub fn look(source: &MetricsSource) -> Result<Option<Sight>, String> {
-    let mut fetcher = Fetcher::new(source.origin.clone());
-    let reply = fetcher
-        .fetch("GET", &source.path, None, ASK_TIMEOUT, PAGE_LIMIT)
-        .map_err(|error| error.to_string())?;
+    let reply = answer(source)?;
     Ok(if reply.head.status == 200 { sight(&reply.body) } else { None })
 }
 

@@ -14,6 +14,7 @@
 //! | `page` | HTML |
 //! | `markdown` | Markdown |
 //! | `terminal` | the summary of one screen, and a document on a terminal |
+//! | `shell` | words of a command line |
 //! | `sweep` | what `precipice sweep` prints and draws |
 //! | `plan` | what `precipice plan` prints and draws |
 
@@ -26,6 +27,7 @@ mod number;
 mod page;
 mod plan;
 mod section;
+mod shell;
 mod sweep;
 mod terminal;
 mod text;
@@ -35,6 +37,7 @@ mod words;
 pub use data::{csv, json};
 pub use lang::{Lang, UnknownLang};
 pub use plan::{html as plan_html, terminal as plan_terminal};
+pub use shell::shell_word;
 pub use sweep::{html as sweep_html, terminal as sweep_terminal};
 pub use terminal::Style;
 

@@ -5,7 +5,7 @@ use crate::figure::{Figure, label, numbers};
 use crate::lang::Lang;
 use crate::number::{decimal, figure, known, latency_ms, percent};
 use crate::page;
-use crate::section::command::quoted;
+use crate::shell::shell_word;
 use crate::terminal::{Style, whole};
 use crate::words::Words;
 use precipice_decide::Estimate;
@@ -48,7 +48,7 @@ fn document(swept: &Swept, columns: &[String], lang: Lang) -> Document {
     blocks.extend(pictures.map(Block::Figure));
     let mut facts = vec![(RUNS.line(lang, &[]), runs.to_string())];
     if !swept.base.is_empty() {
-        let words: Vec<String> = swept.base.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = swept.base.iter().map(|word| shell_word(word)).collect();
         facts.push((FLAGS.line(lang, &[]), words.join(" ")));
     }
     Document {

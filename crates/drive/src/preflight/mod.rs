@@ -12,7 +12,7 @@ mod probe;
 
 use crate::audit::process;
 use crate::body::{PromptForm, RequestForm};
-use crate::fetch::{FetchError, Fetcher};
+use crate::fetch::{FetchError, Fetcher, Reply};
 use crate::sampler::{MetricsSource, PAGE_LIMIT};
 use crate::target::Target;
 use precipice_record::{ServerFacts, Warning};
@@ -253,12 +253,15 @@ fn readable(source: &MetricsSource) -> Result<(), String> {
     page(source).map(drop)
 }
 
+/// What a source of metrics answers, whatever that is.
+pub(crate) fn answer(source: &MetricsSource) -> Result<Reply, String> {
+    let mut fetcher = Fetcher::new(source.origin.clone());
+    fetcher.fetch("GET", &source.path, None, ASK_TIMEOUT, PAGE_LIMIT).map_err(|error| error.to_string())
+}
+
 /// A page of metrics, whole and with at least one sample.
 pub(crate) fn page(source: &MetricsSource) -> Result<Vec<u8>, String> {
-    let mut fetcher = Fetcher::new(source.origin.clone());
-    let reply = fetcher
-        .fetch("GET", &source.path, None, ASK_TIMEOUT, PAGE_LIMIT)
-        .map_err(|error| error.to_string())?;
+    let reply = answer(source)?;
     if reply.head.status != 200 {
         return Err(format!("status {}", reply.head.status));
     }

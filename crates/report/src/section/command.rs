@@ -2,6 +2,7 @@
 
 use super::given::Given;
 use crate::document::{Block, Line};
+use crate::shell::shell_word;
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::catalog::{gpu, model};
@@ -314,30 +315,9 @@ fn engine_flags(view: &View<'_>) -> Vec<Flag> {
 
 fn line(verb: &str, flags: Vec<Flag>) -> Command {
     let word = |flag: &Flag| match &flag.value {
-        Some(value) => format!("--{} {}", flag.name, quoted(value)),
+        Some(value) => format!("--{} {}", flag.name, shell_word(value)),
         None => format!("--{}", flag.name),
     };
     let parts: Vec<String> = std::iter::once(verb.to_owned()).chain(flags.iter().map(word)).collect();
     Command { text: parts.join(" \\\n  "), open: flags.into_iter().filter_map(|flag| flag.open).collect() }
-}
-
-/// For a POSIX shell.
-pub(crate) fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn a_command_can_be_pasted_safely() {
-        assert_eq!(quoted("Qwen/Qwen2.5-7B"), "Qwen/Qwen2.5-7B");
-        assert_eq!(quoted("a b; rm -rf 'x'"), r"'a b; rm -rf '\''x'\'''");
-        assert_eq!(quoted(""), "''");
-    }
 }

@@ -4,7 +4,7 @@
 
 mod audit;
 mod capacity;
-pub(crate) mod command;
+mod command;
 pub(crate) mod configuration;
 mod diagnosis;
 mod expectation;

@@ -90,7 +90,7 @@ pub(super) fn run(args: &SweepArgs, url: &str, todo: &[&Planned], store: &mut St
     let server = server(args, url, store, &interrupts)?;
     let mut ended = Ended::default();
     let mut state: Option<&Option<Restart>> = None;
-    let (mut in_a_row, mut refused) = (0, BTreeSet::new());
+    let (mut warm, mut in_a_row, mut refused) = (false, 0, BTreeSet::new());
     let mut todo = todo.iter().enumerate().peekable();
     while let Some((number, run)) = todo.next() {
         if refused.contains(&run.place) {
@@ -104,7 +104,11 @@ pub(super) fn run(args: &SweepArgs, url: &str, todo: &[&Planned], store: &mut St
         let fresh = state.is_none_or(|state| *state != run.restart);
         state = Some(&run.restart);
         let one = One { args, url, run, server: &server, store };
-        let made = one.make(fresh).map_err(|error| one.stop(error, number > 0 || run.restart.is_some()));
+        let made = one
+            .make(fresh, warm && !fresh)
+            .map_err(|error| one.stop(error, number > 0 || run.restart.is_some()));
+        // A setting that was refused before its warm-up ended leaves a cold server to the next.
+        warm = made.is_ok();
         let why = match made {
             Ok(outcome) => {
                 store.keep(&outcome)?;
@@ -165,12 +169,12 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// Makes it. `fresh`: the server is another one than that of the run before.
-    fn make(&self, fresh: bool) -> Result<Kept> {
-        if fresh {
-            if let Some(restart) = &self.run.restart {
-                self.server.restart(&restart.command)?;
-            }
+    /// Makes it. `fresh`: it needs another state of the server than the run before; `warm`: a run was made in this one.
+    fn make(&self, fresh: bool, warm: bool) -> Result<Kept> {
+        if fresh && let Some(restart) = &self.run.restart {
+            self.server.restart(&restart.command)?;
+        }
+        if !warm {
             self.server.idle()?;
             self.warm()?;
         }

@@ -1,11 +1,11 @@
 //! What belongs to a real server, and the command that restarts it with that.
 
 use super::flags::{Flags, of_engine, of_run};
-use crate::config::quoted;
 use crate::outcome::usage;
 use crate::units;
 use anyhow::Result;
 use precipice_decide::sweep::Point;
+use precipice_report::shell_word;
 
 /// Flags of `run` that describe the built-in engine and are no flags of a server.
 const DESCRIBE: [&str; 5] = ["gpu", "profile", "gpu-memory", "gpu-bandwidth", "gpu-tflops"];
@@ -70,11 +70,11 @@ pub(super) fn restart(
                 "--restart-cmd does not use {name}: put {ALL} (all of the server's flags) or {hole} (this value) into it"
             )));
         }
-        command = command.replace(&hole, &quoted(&value));
+        command = command.replace(&hole, &shell_word(&value));
         match value.as_str() {
             "true" => flags.push(format!("--{name}")),
             "false" => {}
-            value => flags.push(format!("--{name} {}", quoted(value))),
+            value => flags.push(format!("--{name} {}", shell_word(value))),
         }
     }
     let command = command.replace(ALL, &flags.join(" "));
