@@ -8,7 +8,9 @@ use crate::lock::WriterLock;
 use crate::manifest::{read_manifest, write_manifest};
 use crate::tables::{NumberedSeries, Rows, schema};
 use crate::{ArchiveError, RunDir, columnar};
-use precipice_record::{Chunks, EventRow, Manifest, Ns, RequestRow, RunState, Samples, StepRow, Warning};
+use precipice_record::{
+    Chunks, EventRow, Manifest, Ns, RequestRow, RunState, Samples, StepRow, Warning, WarningCode,
+};
 use std::path::Path;
 
 /// Finishes a run whose writer died: its rows up to the last flush become Parquet and its state
@@ -43,7 +45,7 @@ pub(crate) fn mark_recovered(manifest: &mut Manifest, requests: &[RequestRow]) {
     manifest.window = manifest.window.or(first.zip(last));
     manifest.warnings.push(
         Warning::new(
-            "recovered",
+            WarningCode::Recovered,
             "The process that measured was killed: up to the last second is missing, and requests that were in \
              flight have chunks but no row.",
         )

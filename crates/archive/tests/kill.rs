@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use precipice_archive::{RunDir, RunWriter, Table, read, recover};
-use precipice_record::{ChunkRow, Manifest, Ns, RequestRow, Run, RunState, Series, Sink};
+use precipice_record::{ChunkRow, Manifest, Ns, RequestRow, Run, RunState, Series, Sink, WarningCode};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -85,7 +85,7 @@ fn everything_before_the_last_flush_survives() {
     let run = read(scratch.path()).unwrap();
     holds_what_was_flushed(&run);
     assert_eq!(run.manifest.window.map(|(first, _)| first), Some(Ns(0)));
-    assert!(run.manifest.warnings.iter().any(|warning| warning.code == "recovered"));
+    assert!(run.manifest.warnings.iter().any(|warning| warning.code == WarningCode::Recovered));
     // Again changes nothing.
     assert_eq!(recover(scratch.path()).unwrap(), manifest);
 }

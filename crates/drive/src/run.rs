@@ -13,7 +13,7 @@ use crate::load::{Load, Schedule};
 use crate::sampler::page::Totals;
 use crate::sampler::{MetricsSource, Sampler, Scrape, SourceReport};
 use crate::target::Target;
-use precipice_record::{Ns, Phase, RunState, SeriesId, ServerFacts, Sink, WallAnchor, Warning};
+use precipice_record::{Ns, Phase, RunState, SeriesId, ServerFacts, Sink, WallAnchor, Warning, WarningCode};
 use precipice_workload::{Arrival, PlannedRequest};
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -128,7 +128,7 @@ fn clock_step(started: WallAnchor, ended: WallAnchor) -> Option<Warning> {
     let skew_ms = (wall - monotonic) / 1e6;
     (skew_ms.abs() > 100.0).then(|| {
         Warning::new(
-            "clock_stepped",
+            WarningCode::ClockStepped,
             format!(
                 "The wall clock was set by {skew_ms:.0} ms during the run. Times within the run are not touched; \
                  comparing them with the server's log is."

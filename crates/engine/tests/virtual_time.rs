@@ -162,7 +162,7 @@ fn a_hang_ends_and_is_told() {
     };
     let (run, summary) = run(&setup(engine), Spec::closed(2, 4, 100, 28));
     assert!(summary.stall.is_some());
-    assert_eq!(summary.warnings[0].code, "engine_hang");
+    assert_eq!(summary.warnings[0].code.name(), "engine_hang");
     assert!(run.requests.iter().all(|row| row.failure == Some(FailureKind::Cancelled)));
 }
 

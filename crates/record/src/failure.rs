@@ -1,33 +1,8 @@
 //! Every way an attempt can end badly, each with its own name, so that a result can say which.
 
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-macro_rules! failures {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// Why an attempt failed. The names are stable: they are in `requests.parquet` and in the findings.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum FailureKind { $($(#[$doc])* $variant,)* }
-
-        impl FailureKind {
-            /// All kinds, in the order of their declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// The stable name.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// The kind of a stable name.
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name { $($name => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
-}
-
-failures! {
+crate::codes! {
+/// Why an attempt failed. The names are stable: they are in `requests.parquet` and in the findings.
+pub enum FailureKind {
     /// The host name did not resolve.
     Dns = "dns",
     /// Nobody listens there.
@@ -75,29 +50,11 @@ failures! {
     /// Imported from a tool that says only that it failed.
     Unknown = "unknown",
 }
+}
 
 impl FailureKind {
     /// The server said that it has too much to do: 429 or 503.
     pub fn turned_away(self) -> bool {
         matches!(self, Self::TooManyRequests | Self::Unavailable)
-    }
-}
-
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::FailureKind;
-
-    #[test]
-    fn names_and_serde_agree_and_lead_back() {
-        for &kind in FailureKind::ALL {
-            assert_eq!(FailureKind::from_name(kind.name()), Some(kind));
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
-        }
     }
 }

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`time`] | [`Ns`], nanoseconds since the start of the run |
 //! | [`request`] | [`RequestRow`], one attempt of one request |
+//! | [`code`] | the macro for enums of stable names |
 //! | [`failure`] | [`FailureKind`], every way an attempt can end badly |
 //! | [`chunk`] | [`Chunks`], the events that carried tokens, as columns |
 //! | [`sample`] | [`Samples`] and [`Series`], what `/metrics` said and when |
@@ -23,6 +24,7 @@
 
 pub mod audit;
 pub mod chunk;
+pub mod code;
 pub mod dialect;
 pub mod event;
 pub mod failure;
@@ -50,4 +52,4 @@ pub use sample::{SCRAPE_SECONDS, Samples, Series, SeriesId, UP};
 pub use sink::Sink;
 pub use step::StepRow;
 pub use time::Ns;
-pub use warning::Warning;
+pub use warning::{Warning, WarningCode};

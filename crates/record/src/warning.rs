@@ -4,13 +4,86 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+crate::codes! {
+/// What a warning is about.
+pub enum WarningCode {
+    /// Some events carried several tokens, and the importing tool did not keep how many.
+    BundledChunks = "bundled_chunks",
+    /// The client was short of CPU time.
+    ClientBottleneck = "client_bottleneck",
+    /// The client itself stood still for a while.
+    ClientStall = "client_stall",
+    /// The wall clock was set during the run.
+    ClockStepped = "clock_stepped",
+    /// The clocks of client and server could be aligned only roughly.
+    ClocksRoughlyAligned = "clocks_roughly_aligned",
+    /// Many token events came in one read with others.
+    CoalescedReads = "coalesced_reads",
+    /// A counter of the server fell.
+    CounterReset = "counter_reset",
+    /// A request can never be admitted.
+    EngineHang = "engine_hang",
+    /// The events that carried tokens are not as many as the server's usage says.
+    EventsAndTokensDiffer = "events_and_tokens_differ",
+    /// Token events belong to attempts without a row.
+    EventsWithoutRequest = "events_without_request",
+    /// The token counts of prompts are estimated from their text.
+    GuessedPromptTokens = "guessed_prompt_tokens",
+    /// Requests waited where no gauge of the server sees them.
+    HiddenQueue = "hidden_queue",
+    /// The server refuses `ignore_eos`.
+    IgnoreEosRefused = "ignore_eos_refused",
+    /// The iteration log could not be placed in the life of the server.
+    IterationsNotPlaced = "iterations_not_placed",
+    /// The server's KV bytes per token are not those of the model.
+    KvBytesDiffer = "kv_bytes_differ",
+    /// Requests were sent later than planned.
+    LateSends = "late_sends",
+    /// The server did not report all of its limits.
+    LimitsAssumed = "limits_assumed",
+    /// There are no metrics of the server.
+    NoMetrics = "no_metrics",
+    /// The server has no `/v1/models`.
+    NoModelList = "no_model_list",
+    /// The server reports no usage.
+    NoUsage = "no_usage",
+    /// The server had work that was not this run's.
+    OtherTraffic = "other_traffic",
+    /// A sample is too small for a percentile.
+    PercentileBeyondSample = "percentile_beyond_sample",
+    /// KV pool and weights are larger than the memory of one GPU.
+    PoolExceedsGpu = "pool_exceeds_gpu",
+    /// Several preemptions fell into one scrape interval.
+    PreemptionsUnresolved = "preemptions_unresolved",
+    /// A profile was used outside of the range of its fit.
+    ProfileExtrapolated = "profile_extrapolated",
+    /// The recorder was killed, and the run recovered.
+    Recovered = "recovered",
+    /// Scrapes failed or were missed.
+    ScrapeGaps = "scrape_gaps",
+    /// Some layers keep the tokens of a window only.
+    SlidingWindow = "sliding_window",
+    /// The disk could not keep up.
+    SlowSink = "slow_sink",
+    /// Requests met connections that the server had closed.
+    StaleConnections = "stale_connections",
+    /// Prompts were sent as text.
+    TextPrompts = "text_prompts",
+    /// The client's counts and the server's counters differ.
+    TokenMismatch = "token_mismatch",
+    /// A warning of another version of this program; its own English text says what it is.
+    #[serde(other)]
+    Unknown = "unknown",
+}
+}
+
 /// Something that a reader of the run must know before trusting it.
 ///
 /// `text` is English; the report translates by `code` and fills its own sentence from `evidence`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Warning {
-    /// Stable, in snake case.
-    pub code: String,
+    /// What it is about.
+    pub code: WarningCode,
     /// One sentence: what is wrong, and what to do about it.
     pub text: String,
     /// The figures that the sentence rests on.
@@ -20,8 +93,8 @@ pub struct Warning {
 
 impl Warning {
     /// A warning without figures.
-    pub fn new(code: &str, text: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), text: text.into(), evidence: BTreeMap::new() }
+    pub fn new(code: WarningCode, text: impl Into<String>) -> Self {
+        Self { code, text: text.into(), evidence: BTreeMap::new() }
     }
 
     /// Adds a figure.
@@ -29,5 +102,21 @@ impl Warning {
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.evidence.insert(name.to_owned(), value.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Warning, WarningCode};
+    use serde_json::json;
+
+    #[test]
+    fn a_warning_of_another_version_keeps_its_text() {
+        let newer = json!({"code": "moon_phase", "text": "The moon was full.", "evidence": {"share": 1.0}});
+        let read: Warning = serde_json::from_value(newer).unwrap();
+        assert_eq!(read.code, WarningCode::Unknown);
+        assert_eq!((read.text.as_str(), read.evidence.len()), ("The moon was full.", 1));
+        let own = Warning::new(WarningCode::ClockStepped, "Set.");
+        assert_eq!(serde_json::to_value(own).unwrap(), json!({"code": "clock_stepped", "text": "Set."}));
     }
 }

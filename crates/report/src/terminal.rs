@@ -17,6 +17,7 @@ use crate::text::{self, Text};
 use crate::view::View;
 use layout::{Ink, Screen};
 use precipice_analyze::findings::Severity;
+use precipice_record::WarningCode;
 
 /// Lines of a screen.
 const SCREEN: usize = 40;
@@ -50,8 +51,8 @@ pub(crate) fn render(view: &View<'_>, style: Style) -> String {
         .findings
         .warnings
         .iter()
-        .filter(|warning| !text::voids(&warning.code))
-        .partition(|warning| warning.code == "percentile_beyond_sample");
+        .filter(|warning| !text::voids(warning.code))
+        .partition(|warning| warning.code == WarningCode::PercentileBeyondSample);
     let mut warnings: Vec<String> =
         others.into_iter().map(|warning| text::warning(warning, view.lang).flat()).collect();
     // The table marks these percentiles: one sentence explains the mark.
@@ -73,7 +74,7 @@ fn headline(view: &View<'_>, screen: &mut Screen) {
     screen.headline(&badge, &verdict(view).flat());
     let facts: Vec<String> = facts(view).into_iter().map(|(_, value)| value).collect();
     screen.dim(&facts.join(" · "));
-    for warning in view.analysis.findings.warnings.iter().filter(|warning| text::voids(&warning.code)) {
+    for warning in view.analysis.findings.warnings.iter().filter(|warning| text::voids(warning.code)) {
         screen.entry(view.say(Text::Warning), &text::warning(warning, view.lang).flat(), Ink::Alarm);
     }
 }

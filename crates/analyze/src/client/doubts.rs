@@ -4,7 +4,7 @@ use super::sample::QUANTILES;
 use super::streams::Streams;
 use crate::findings::{ClientFindings, Distribution};
 use crate::stats::interval::{CONFIDENCE, samples_needed};
-use precipice_record::{COALESCED, Warning};
+use precipice_record::{COALESCED, Warning, WarningCode};
 
 /// Warnings that follow from the client's figures.
 pub(super) fn warnings(findings: &ClientFindings, streams: &Streams) -> Vec<Warning> {
@@ -23,14 +23,14 @@ pub(super) fn warnings(findings: &ClientFindings, streams: &Streams) -> Vec<Warn
              observable and count as 0; read ITL percentiles below p99 with care.",
             share * 100.0
         );
-        warnings.push(Warning::new("coalesced_reads", text).with("share", share));
+        warnings.push(Warning::new(WarningCode::CoalescedReads, text).with("share", share));
     }
     if streams.orphans > 0 {
         let text = format!(
             "{} token events belong to attempts that have no row (the run was cut off); they are left out.",
             streams.orphans
         );
-        warnings.push(Warning::new("events_without_request", text).with("events", streams.orphans));
+        warnings.push(Warning::new(WarningCode::EventsWithoutRequest, text).with("events", streams.orphans));
     }
     warnings
 }
@@ -56,7 +56,7 @@ fn beyond_sample(name: &str, distribution: &Distribution) -> Option<Warning> {
         beyond.join(", "),
         beyond[0],
     );
-    let warning = Warning::new("percentile_beyond_sample", text);
+    let warning = Warning::new(WarningCode::PercentileBeyondSample, text);
     Some(
         warning
             .with("metric", name)

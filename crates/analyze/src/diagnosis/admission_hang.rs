@@ -5,7 +5,7 @@ use super::{Case, Found, Rule};
 use crate::findings::Severity;
 use crate::server::grid::{Gauges, Grid};
 use crate::window::Window;
-use precipice_record::Warning;
+use precipice_record::{Warning, WarningCode};
 
 /// Nothing runs and some wait, for this many seconds without a break. A step never takes that long, and a server that
 /// is loading does not answer scrapes with a queue.
@@ -38,7 +38,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(case: &Case<'_>) -> Option<Found> {
     let stuck = stuck(case);
-    let said = case.run.manifest.warnings.iter().find(|warning| warning.code == "engine_hang");
+    let said = case.run.manifest.warnings.iter().find(|warning| warning.code == WarningCode::EngineHang);
     if said.is_none() && stuck.is_none() {
         return None;
     }

@@ -3,10 +3,10 @@
 use super::evidence::Evidence;
 use super::{Case, Found, Rule};
 use crate::findings::Severity;
-use precipice_record::LoadKind;
+use precipice_record::{LoadKind, WarningCode};
 
 /// Warnings with which the recorder itself says so. Its thresholds are its own (docs/method.md, client).
-const SAID: [&str; 2] = ["client_bottleneck", "late_sends"];
+const SAID: &[WarningCode] = &[WarningCode::ClientBottleneck, WarningCode::LateSends];
 
 /// Lateness of the 99th percentile of the sends of an open loop without a cap, as a share of the median TTFT, from
 /// which on the client's delay shows in the figures.
@@ -38,7 +38,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(case: &Case<'_>) -> Option<Found> {
     let manifest = &case.run.manifest;
-    let said = manifest.warnings.iter().any(|warning| SAID.contains(&warning.code.as_str()));
+    let said = manifest.warnings.iter().any(|warning| SAID.contains(&warning.code));
     let audit = manifest.audit.as_ref();
     let cpu = audit.and_then(|audit| audit.cpu_share);
     let client = case.seen();

@@ -1,7 +1,7 @@
 //! Reasons not to believe a figure of the server, or to look for something between it and the client.
 
 use crate::findings::ServerFindings;
-use precipice_record::Warning;
+use precipice_record::{Warning, WarningCode};
 
 /// Share of the in-flight area that may be missing before it is called a hidden queue (theory: flag above 3 %).
 const MISSING: f64 = 0.03;
@@ -13,7 +13,7 @@ pub(super) fn warnings(server: &ServerFindings) -> Vec<Warning> {
     if scrapes.ok == 0 {
         let text = "There are no metrics of the server: nothing is known of its batch, its queue or its KV pool; give \
                     --metrics-url (or --metrics when importing).";
-        warnings.push(Warning::new("no_metrics", text));
+        warnings.push(Warning::new(WarningCode::NoMetrics, text));
         return warnings;
     }
     let hole =
@@ -25,20 +25,21 @@ pub(super) fn warnings(server: &ServerFindings) -> Vec<Warning> {
              known of the server in it.",
             scrapes.gaps
         );
-        warnings
-            .push(Warning::new("scrape_gaps", text).with("gaps", scrapes.gaps).with("longest_s", longest));
+        warnings.push(
+            Warning::new(WarningCode::ScrapeGaps, text).with("gaps", scrapes.gaps).with("longest_s", longest),
+        );
     }
     if scrapes.counter_resets > 0 {
         let text = "A counter of the server fell during the run: the server was restarted, and what it had counted \
                     since the last scrape is lost.";
-        warnings.push(Warning::new("counter_reset", text).with("resets", scrapes.counter_resets));
+        warnings.push(Warning::new(WarningCode::CounterReset, text).with("resets", scrapes.counter_resets));
     }
     if let Some(unresolved) = server.preemptions.unresolved.filter(|&unresolved| unresolved > 0) {
         let text = format!(
             "{unresolved} preemptions shared a scrape interval with another: their own moments and KV levels are \
              not known; sample faster (--sample-hz)."
         );
-        warnings.push(Warning::new("preemptions_unresolved", text).with("preemptions", unresolved));
+        warnings.push(Warning::new(WarningCode::PreemptionsUnresolved, text).with("preemptions", unresolved));
     }
     let area = &server.littles_law.area;
     if let Some(share) = area.missing_share.filter(|share| share.abs() > MISSING) {
@@ -50,13 +51,13 @@ pub(super) fn warnings(server: &ServerFindings) -> Vec<Warning> {
                  front end).",
                 share * 100.0
             );
-            ("hidden_queue", text)
+            (WarningCode::HiddenQueue, text)
         } else {
             let text = format!(
                 "The server had {:.1} % more requests than this client sent: it served others too.",
                 -share * 100.0
             );
-            ("other_traffic", text)
+            (WarningCode::OtherTraffic, text)
         };
         warnings
             .push(Warning::new(code, text).with("missing_share", share).with("missing_request_s", missing));
@@ -77,6 +78,6 @@ fn mismatch(check: &crate::findings::CounterCheck) -> Option<Warning> {
         "the server's counters came late or do not count everything"
     };
     let text = format!("{}: the server counted {server:.0}, this client {client:.0}: {why}.", check.name);
-    let warning = Warning::new("token_mismatch", text);
+    let warning = Warning::new(WarningCode::TokenMismatch, text);
     Some(warning.with("counter", check.name.as_str()).with("client", client).with("server", server))
 }

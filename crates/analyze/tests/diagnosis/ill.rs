@@ -5,7 +5,7 @@ use precipice_analyze::findings::Severity;
 use precipice_analyze::{Options, Slo};
 use precipice_engine::EngineConfig;
 use precipice_engine::virtual_time::Client;
-use precipice_record::{ClientAudit, FailureKind, Ns, Warning};
+use precipice_record::{ClientAudit, FailureKind, Ns, Warning, WarningCode};
 use precipice_workload::{Gaps, Lengths, Load, Rate, SharedPrefix, Spec};
 
 fn engine(change: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
@@ -208,7 +208,7 @@ fn a_client_that_is_too_slow() {
     let found = diagnosis(&run, &Options::default());
     assert!(the(&found, "client_bottleneck").remedy.contains("now 1"), "{found:#?}");
     run.manifest.audit = None;
-    run.manifest.warnings.push(Warning::new("client_bottleneck", "busy"));
+    run.manifest.warnings.push(Warning::new(WarningCode::ClientBottleneck, "busy"));
     assert_eq!(codes(&diagnosis(&run, &Options::default())), ["client_bottleneck"]);
 }
 

@@ -8,7 +8,7 @@ use super::{ImportError, input, server};
 use precipice_record::dialect::{Meaning, Part};
 use precipice_record::{
     LengthFacts, LoadFacts, LoadKind, Manifest, Ns, Origin, Run, RunState, ServerFacts, Source, WallAnchor,
-    Warning,
+    Warning, WarningCode,
 };
 use precipice_wire::vllm_bench::{self as wire, VllmBench};
 use serde_json::{Map, Value, json};
@@ -159,9 +159,9 @@ fn note_alignment(manifest: &mut Manifest, alignment: Option<Alignment>, pages: 
             found.basis.name(),
             found.residual_ms
         );
-        manifest
-            .warnings
-            .push(Warning::new("clocks_roughly_aligned", text).with("residual_ms", found.residual_ms));
+        manifest.warnings.push(
+            Warning::new(WarningCode::ClocksRoughlyAligned, text).with("residual_ms", found.residual_ms),
+        );
     }
 }
 
@@ -176,7 +176,7 @@ fn note_steps(manifest: &mut Manifest, placed: Option<(usize, Placed)>) {
         }
         None => {
             manifest.warnings.push(Warning::new(
-                "iterations_not_placed",
+                WarningCode::IterationsNotPlaced,
                 "The iterations were left out: give the scrapes of the run with --metrics, which say which part of \
                  the server's life it was.",
             ));
@@ -216,7 +216,7 @@ fn manifest(bench: &VllmBench, rows: &BenchRows, files: &VllmBenchFiles) -> Mani
     if rows.bundled > 0 {
         warnings.push(
             Warning::new(
-                "bundled_chunks",
+                WarningCode::BundledChunks,
                 "Some events carried several tokens and the tool does not save how many: gaps of these requests are \
                  between events, not tokens.",
             )

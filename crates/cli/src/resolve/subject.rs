@@ -9,7 +9,7 @@ use crate::outcome::usage;
 use anyhow::Result;
 use precipice_decide::plan::PoolSource;
 use precipice_drive::{PreflightError, server_facts};
-use precipice_record::{ServerFacts, Warning};
+use precipice_record::{ServerFacts, Warning, WarningCode};
 use precipice_workload::Facts;
 
 /// How far bytes of the pool and bytes of its blocks may be apart: what is left over is less than a block.
@@ -132,7 +132,7 @@ fn assumed(server: &SimulatedServer, flags: &EngineArgs) -> Option<Warning> {
     let settings = unsaid.join(", ");
     (!unsaid.is_empty()).then(|| {
         Warning::new(
-            "limits_assumed",
+            WarningCode::LimitsAssumed,
             format!(
                 "The server does not say all of its limits; assumed, as the default of its GPU or profile: {settings}. \
                  Give what it was started with, or its log with --server-log."
@@ -153,7 +153,7 @@ fn too_large(server: &SimulatedServer) -> Option<Warning> {
     (pool + weights > memory).then(|| {
         let gb = |bytes: f64| format!("{:.1}", bytes / 1e9);
         Warning::new(
-            "pool_exceeds_gpu",
+            WarningCode::PoolExceedsGpu,
             format!(
                 "{} GB of KV and {} GB of weights are more than the {} GB of a {}: is it another GPU, or are there several \
                  (--tensor-parallel-size)?",
@@ -183,7 +183,7 @@ fn other_bytes(server: &SimulatedServer, said: &ServerFacts) -> Option<Warning> 
     ((told / due - 1.0).abs() > ROUNDING).then(|| {
         let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
         Warning::new(
-            "kv_bytes_differ",
+            WarningCode::KvBytesDiffer,
             format!(
                 "By the server's own figures a token takes {} KiB of KV on a GPU, by the model's shape {} KiB: is it \
                  served in another type (--dtype, which --hf-overrides '{{\"torch_dtype\": ...}}' tells), on several GPUs \

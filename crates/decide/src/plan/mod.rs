@@ -33,7 +33,7 @@ use crate::trial::{Conditions, TrialError};
 use bench::{Bench, Case, Part};
 use findings::{LoadSummary, SCHEMA, ServerSummary};
 use precipice_engine::catalog::CatalogError;
-use precipice_record::Warning;
+use precipice_record::{Warning, WarningCode};
 use precipice_workload::{Facts, Load, SpecError};
 
 /// Why there is no plan.
@@ -75,7 +75,7 @@ pub fn plan(inputs: &Inputs, progress: &mut dyn FnMut(usize)) -> Result<Planned,
     let mut warnings = std::mem::take(&mut bench.warnings);
     if inputs.machine.deployment.shape.window.is_some() {
         warnings.push(Warning::new(
-            "sliding_window",
+            WarningCode::SlidingWindow,
             "some layers keep no more than a window of tokens; the pool is counted as if all layers kept everything, \
              so more requests may fit",
         ));

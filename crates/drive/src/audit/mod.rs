@@ -13,7 +13,7 @@ pub(crate) mod reconcile;
 pub(crate) use pulse::{LaneAudit, Pulse};
 
 use hdrhistogram::Histogram;
-use precipice_record::{COALESCED, ClientAudit, Ns, Stall, Warning};
+use precipice_record::{COALESCED, ClientAudit, Ns, Stall, Warning, WarningCode};
 
 /// A load thread busier than this may have delayed what it stamped.
 const BUSY_LANE: f64 = 0.9;
@@ -98,7 +98,7 @@ pub(crate) fn judge(lanes: &[LaneAudit], window: Window) -> ClientVerdict {
     if stale > 0 {
         verdict.warnings.push(
             Warning::new(
-                "stale_connections",
+                WarningCode::StaleConnections,
                 format!(
                     "{stale} requests met a kept connection that the server had closed while it was idle, and were \
                      sent again on a new one; none of them counts as a failure."
@@ -110,7 +110,7 @@ pub(crate) fn judge(lanes: &[LaneAudit], window: Window) -> ClientVerdict {
     if refused > 0 {
         verdict.warnings.push(
             Warning::new(
-                "slow_sink",
+                WarningCode::SlowSink,
                 "The disk could not take the rows as fast as they came; they waited in memory. Write the run to a \
                  faster disk.",
             )
@@ -128,7 +128,7 @@ impl ClientVerdict {
         let mut warnings = Vec::new();
         if late_beats || busy {
             let mut warning = Warning::new(
-                "client_bottleneck",
+                WarningCode::ClientBottleneck,
                 "The client was short of CPU time, so latencies may be its own and not the server's. Give it more \
                  cores (--client-threads), or lower the load.",
             );
@@ -144,7 +144,7 @@ impl ClientVerdict {
         if let Some(longest) = long.iter().max_by_key(|stall| stall.lasted) {
             warnings.push(
                 Warning::new(
-                    "client_stall",
+                    WarningCode::ClientStall,
                     format!(
                         "The client itself stood still {} times for {:.0} ms or more (longest {:.0} ms at {:.1} s); \
                          gaps between tokens at those times are its own.",
@@ -163,7 +163,7 @@ impl ClientVerdict {
         if let Some(late) = audit.send_late_p99.filter(|_| late_sends) {
             warnings.push(
                 Warning::new(
-                    "late_sends",
+                    WarningCode::LateSends,
                     format!(
                         "1 % of the requests were sent {:.1} ms or more after their time: the load was not the one \
                          that was asked for. Latencies from the intended time include this wait.",
@@ -181,7 +181,7 @@ impl ClientVerdict {
         let Some(share) = self.audit.coalesced_share.filter(|share| *share > COALESCED) else { return };
         self.warnings.push(
             Warning::new(
-                "coalesced_reads",
+                WarningCode::CoalescedReads,
                 format!(
                     "{:.1} % of the token events came in one read with others, so their gaps read as zero. The \
                      server or a proxy sends them in batches, or the client was late to read.",
@@ -206,7 +206,7 @@ fn keep_longest(stalls: &mut Vec<Stall>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{COALESCED, ClientAudit, ClientVerdict};
+    use super::{COALESCED, ClientAudit, ClientVerdict, WarningCode};
 
     #[test]
     fn reads_that_brought_several_events_are_told_from_the_threshold_of_the_analysis_on() {
@@ -216,7 +216,7 @@ mod tests {
             verdict.judge_reads();
             verdict.warnings.into_iter().map(|warning| warning.code).collect::<Vec<_>>()
         };
-        assert_eq!(codes(Some(COALESCED + 0.001)), ["coalesced_reads"]);
+        assert_eq!(codes(Some(COALESCED + 0.001)), [WarningCode::CoalescedReads]);
         assert!(codes(Some(COALESCED)).is_empty() && codes(None).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::sampler::page::Totals;
 use crate::sampler::{InFlight, SourceReport};
-use precipice_record::{FailureKind, Ns, Phase, RequestRow, Warning};
+use precipice_record::{FailureKind, Ns, Phase, RequestRow, Warning, WarningCode};
 
 /// A mean difference of requests in flight above this share of the client's is a queue that the server hides.
 const HIDDEN_SHARE: f64 = 0.1;
@@ -121,7 +121,7 @@ pub(crate) fn judge(client: &ClientCounts, server: &ServerCounts, reports: &[Sou
     if client.miscounted > 0 {
         warnings.push(
             Warning::new(
-                "events_and_tokens_differ",
+                WarningCode::EventsAndTokensDiffer,
                 format!(
                     "In {} of {} requests the events that carried tokens are not as many as the tokens in the \
                      server's usage: gaps are between events there, not between tokens.",
@@ -139,14 +139,14 @@ fn source_warnings(report: &SourceReport, source: u16) -> Vec<Warning> {
     if let Some(error) = &report.first_error {
         let (code, text) = if report.scrapes == 0 {
             (
-                "no_metrics",
+                WarningCode::NoMetrics,
                 format!(
                     "The server's metrics could not be read ({error}); the run has the client's side alone. --metrics-url names another place."
                 ),
             )
         } else {
             (
-                "scrape_gaps",
+                WarningCode::ScrapeGaps,
                 format!(
                     "{} of {} scrapes failed or were missed (first: {error}); nothing is known between their neighbours.",
                     report.gaps,
@@ -158,7 +158,7 @@ fn source_warnings(report: &SourceReport, source: u16) -> Vec<Warning> {
     } else if report.gaps > 0 {
         warnings.push(
             Warning::new(
-                "scrape_gaps",
+                WarningCode::ScrapeGaps,
                 format!(
                     "{} of {} scrapes were missed because the one before took longer than a tick; nothing is known \
                      between their neighbours.",
@@ -173,7 +173,7 @@ fn source_warnings(report: &SourceReport, source: u16) -> Vec<Warning> {
     if let Some(first) = report.resets.first() {
         warnings.push(
             Warning::new(
-                "counter_reset",
+                WarningCode::CounterReset,
                 format!(
                     "A counter of the server fell at {:.1} s ({}): it was restarted, or several servers answer at \
                      one metrics URL. Give each replica's own with --metrics-url.",
@@ -202,7 +202,7 @@ fn other_traffic(client: &ClientCounts, server: &ServerCounts) -> Option<Warning
         return None;
     }
     let mut warning = Warning::new(
-        "other_traffic",
+        WarningCode::OtherTraffic,
         "The server had work that was not this run's, so its gauges and counters describe both. Measure on a server \
          of its own.",
     )
@@ -238,7 +238,7 @@ fn token_mismatch(client: &ClientCounts, server: &ServerCounts) -> Option<Warnin
     let list: Vec<String> =
         differing.iter().map(|(name, own, theirs)| format!("{name} {own} here, {theirs} there")).collect();
     let mut warning = Warning::new(
-        "token_mismatch",
+        WarningCode::TokenMismatch,
         format!("The client's counts and the server's counters differ: {}.", list.join("; ")),
     );
     for (name, own, theirs) in differing {
@@ -266,7 +266,7 @@ fn hidden_queue(reports: &[SourceReport]) -> Option<Warning> {
     }
     Some(
         Warning::new(
-            "hidden_queue",
+            WarningCode::HiddenQueue,
             format!(
                 "On the mean {client:.1} requests were in flight but the server counted {server:.1}: {hidden:.1} \
                  waited where no gauge sees them (a proxy, the server's front end, a limit of connections)."
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    fn codes(client: &ClientCounts, before: Totals, after: Totals) -> Vec<String> {
+    fn codes(client: &ClientCounts, before: Totals, after: Totals) -> Vec<WarningCode> {
         let server = ServerCounts::new(&[Some(before)], &[Some(after)]);
         judge(client, &server, &[SourceReport { scrapes: 2, ..SourceReport::default() }])
             .into_iter()
@@ -320,15 +320,15 @@ mod tests {
     fn a_difference_is_told_once() {
         assert_eq!(
             codes(&client(3, 29), totals(7.0, 70.0, 0.0), totals(10.0, 100.0, 0.0)),
-            ["token_mismatch"]
+            [WarningCode::TokenMismatch]
         );
         assert_eq!(
             codes(&client(3, 30), totals(7.0, 70.0, 0.0), totals(11.0, 110.0, 0.0)),
-            ["other_traffic"]
+            [WarningCode::OtherTraffic]
         );
         assert_eq!(
             codes(&client(3, 30), totals(7.0, 70.0, 1.0), totals(10.0, 100.0, 0.0)),
-            ["other_traffic"]
+            [WarningCode::OtherTraffic]
         );
     }
 

@@ -3,7 +3,7 @@
 use crate::fetch::{Fetcher, Reply};
 use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT, PreflightError};
 use crate::target::Target;
-use precipice_record::{ServerFacts, Warning};
+use precipice_record::{ServerFacts, Warning, WarningCode};
 use serde_json::Value;
 
 /// What was found.
@@ -29,7 +29,7 @@ pub(crate) fn identify(
     found.server.model_root = chosen.and_then(root).map(str::to_owned);
     if list.is_empty() {
         found.warnings.push(Warning::new(
-            "no_model_list",
+            WarningCode::NoModelList,
             "The server does not list its models, so the model's name and its window could not be checked.",
         ));
     }

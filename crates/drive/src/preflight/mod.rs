@@ -15,7 +15,7 @@ use crate::body::{PromptForm, RequestForm};
 use crate::fetch::{FetchError, Fetcher, Reply};
 use crate::sampler::{MetricsSource, PAGE_LIMIT};
 use crate::target::Target;
-use precipice_record::{ServerFacts, Warning};
+use precipice_record::{ServerFacts, Warning, WarningCode};
 use precipice_wire::openai::Endpoint;
 use precipice_wire::prometheus::{self, PageError};
 use precipice_workload::WordFit;
@@ -243,7 +243,7 @@ fn metrics(
                  with --enable-metrics.",
                 own.url()
             );
-            warnings.push(Warning::new("no_metrics", text));
+            warnings.push(Warning::new(WarningCode::NoMetrics, text));
             Ok(Vec::new())
         }
     }

@@ -5,7 +5,7 @@ use crate::fetch::Fetcher;
 use crate::preflight::{ANSWER_LIMIT, PreflightError, PromptChoice, Wants, may_try_ids, words};
 use crate::stream::{Facts, Stream};
 use crate::target::Target;
-use precipice_record::{FailureKind, Warning};
+use precipice_record::{FailureKind, Warning, WarningCode};
 use precipice_workload::{Arrival, PlannedRequest, Prompt, TokenRun, WordFit};
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ pub(super) fn probe(
     let mut probed = session.done(&facts, Some(fit), asked);
     if let Some(said) = refusal {
         probed.warnings.push(
-            Warning::new("text_prompts", "The server takes no token ids, so prompts are words: their lengths are near what was asked, and exact only in the server's usage.")
+            Warning::new(WarningCode::TextPrompts, "The server takes no token ids, so prompts are words: their lengths are near what was asked, and exact only in the server's usage.")
                 .with("said", said),
         );
     }
@@ -173,7 +173,7 @@ impl Session<'_> {
             self.form.continuous_usage = matches!(asked.engine, Some("vllm" | "sglang"));
             if facts.completion_tokens.is_none() {
                 warnings.push(Warning::new(
-                    "no_usage",
+                    WarningCode::NoUsage,
                     "The server sends no usage with its streams, so token counts are the client's own: one for each \
                      event.",
                 ));
@@ -181,7 +181,7 @@ impl Session<'_> {
         }
         if asked.wants.ignore_eos && !self.form.ignore_eos {
             warnings.push(Warning::new(
-                "ignore_eos_refused",
+                WarningCode::IgnoreEosRefused,
                 "The server does not know ignore_eos, so outputs may be shorter than planned.",
             ));
         }

@@ -236,5 +236,5 @@ impl Test {
 }
 
 pub(crate) fn codes(outcome: &Outcome) -> Vec<&str> {
-    outcome.verdict.warnings.iter().map(|warning| warning.code.as_str()).collect()
+    outcome.verdict.warnings.iter().map(|warning| warning.code.name()).collect()
 }

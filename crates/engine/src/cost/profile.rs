@@ -5,7 +5,7 @@ use super::graphs::{GraphSizes, Launch};
 use super::split::SplitKv;
 use crate::batch::{StepCost, StepCostError, StepShape, StepTime};
 use crate::catalog::{Deployment, ModelShape};
-use precipice_record::{Ns, Warning};
+use precipice_record::{Ns, Warning, WarningCode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -260,7 +260,7 @@ impl ProfileCost {
             let seen = self.limit[at] / MARGIN;
             warnings.push(
                 Warning::new(
-                    "profile_extrapolated",
+                    WarningCode::ProfileExtrapolated,
                     format!(
                         "profile \"{}\" was fitted with {name} up to {seen:.0}; {} of {} steps went beyond, up to {:.0}: \
                          calibrate with a load that reaches there",

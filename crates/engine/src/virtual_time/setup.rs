@@ -6,7 +6,7 @@ use crate::batch::StepCostError;
 use crate::catalog::Deployment;
 use crate::config::{ConfigError, EngineConfig};
 use crate::scheduler::{Stall, StallReason};
-use precipice_record::{Ns, Warning};
+use precipice_record::{Ns, Warning, WarningCode};
 
 /// The server and its clients.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +112,9 @@ pub(super) fn summary(server: &Server<'_>, clients: &Clients<'_>, stall: Option<
     if counts.guessed_lengths > 0 {
         let text = "some prompts are texts: their token counts were guessed at four bytes a token, and equal \
                     beginnings are not found in the prefix cache";
-        warnings.push(Warning::new("guessed_prompt_tokens", text).with("requests", counts.guessed_lengths));
+        warnings.push(
+            Warning::new(WarningCode::GuessedPromptTokens, text).with("requests", counts.guessed_lengths),
+        );
     }
     Summary {
         steps: totals.steps,
@@ -148,7 +150,7 @@ fn stall_warning(stall: &Stall) -> Warning {
             stall.tokens
         ),
     };
-    Warning::new("engine_hang", text)
+    Warning::new(WarningCode::EngineHang, text)
         .with("tokens", stall.tokens)
         .with("blocks", stall.blocks)
         .with("usable_blocks", stall.usable_blocks)

@@ -5,7 +5,7 @@ use crate::document::{Block, Line, Section};
 use crate::number::{count, known};
 use crate::text::Text;
 use crate::view::View;
-use precipice_record::{LoadKind, Source};
+use precipice_record::{LoadKind, Source, WarningCode};
 
 /// Caveats that follow from the run, then commands ready to paste.
 pub(crate) fn section(view: &View<'_>) -> Section {
@@ -36,8 +36,8 @@ fn caveats(view: &View<'_>) -> Vec<Line> {
     if !beyond.is_empty() {
         lines.push(view.line(Text::CaveatPercentiles, &[("list", beyond.join("; "))]));
     }
-    let warned = |codes: &[&str]| findings.warnings.iter().any(|w| codes.contains(&w.code.as_str()));
-    if warned(&["clocks_roughly_aligned", "clock_stepped"]) {
+    let warned = |codes: &[WarningCode]| findings.warnings.iter().any(|w| codes.contains(&w.code));
+    if warned(&[WarningCode::ClocksRoughlyAligned, WarningCode::ClockStepped]) {
         lines.push(view.line(Text::CaveatClocks, &[]));
     }
     if findings.server.scrapes.gaps > 0 {
@@ -53,7 +53,7 @@ fn caveats(view: &View<'_>) -> Vec<Line> {
 fn beyond_sample(view: &View<'_>) -> Vec<String> {
     let warnings = view.analysis.findings.warnings.iter();
     warnings
-        .filter(|warning| warning.code == "percentile_beyond_sample")
+        .filter(|warning| warning.code == WarningCode::PercentileBeyondSample)
         .filter_map(|warning| {
             let metric = warning.evidence.get("metric")?.as_str()?.trim_end_matches("_ms").to_uppercase();
             let names = warning.evidence.get("percentiles")?.as_array()?;

@@ -5,6 +5,7 @@ use crate::document::{Block, Cell, Section, Tone};
 use crate::number::{count, known, percent};
 use crate::text::{self, Text};
 use crate::view::View;
+use precipice_record::WarningCode;
 
 /// Key figures, warnings that void the result, failures.
 pub(crate) fn section(view: &View<'_>) -> Section {
@@ -83,7 +84,9 @@ fn warnings(view: &View<'_>, void: bool) -> Vec<Block> {
         .findings
         .warnings
         .iter()
-        .filter(|warning| text::voids(&warning.code) == void && warning.code != "percentile_beyond_sample")
+        .filter(|warning| {
+            text::voids(warning.code) == void && warning.code != WarningCode::PercentileBeyondSample
+        })
         .collect();
     if chosen.is_empty() {
         return vec![];

@@ -7,7 +7,7 @@ use precipice_analyze::findings::{
 };
 use precipice_record::{
     ClientAudit, KvPoolFacts, LengthFacts, LoadFacts, LoadKind, Manifest, Ns, RunState, ServerFacts, Source,
-    Stall, Warning,
+    Stall, Warning, WarningCode,
 };
 use serde_json::json;
 
@@ -251,11 +251,11 @@ fn illness(analysis: &mut Analysis) {
     }];
     analysis.findings.warnings = vec![
         Warning::new(
-            "percentile_beyond_sample",
+            WarningCode::PercentileBeyondSample,
             "TTFT p99 rests on 128 requests: its interval has no upper end.",
         ),
         Warning::new(
-            "burst_start",
+            WarningCode::Unknown,
             "64 requests were sent at once: TTFT describes the burst, not a steady state.",
         ),
     ];
@@ -360,7 +360,7 @@ pub(crate) fn hostile() -> (Analysis, Manifest) {
     manifest.server.gpu = Some("\u{1b}[2J{{ 7 * 7 }}".to_owned());
     manifest.server.log_lines = vec![attack.to_owned()];
     manifest.plan = json!({ "attack": attack });
-    analysis.findings.warnings.push(Warning::new("odd", attack));
+    analysis.findings.warnings.push(Warning::new(WarningCode::Unknown, attack));
     attack.clone_into(&mut analysis.findings.diagnosis[0].title);
     analysis.findings.client.errors.insert(attack.to_owned(), 1);
     analysis.findings.client.output_throughput = Some(f64::NAN);
