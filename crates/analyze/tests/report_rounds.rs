@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy sees no tests in the functions that the tests share")]
 
 use precipice_analyze::{Analysis, Options, analyze};
+use precipice_dialect::Engine;
 use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, known_model, known_shape};
 use precipice_engine::cost::{GraphSizes, PhysicalCost};
@@ -34,7 +35,7 @@ fn round(pool_tokens: u32) -> Analysis {
         ..LoadFacts::default()
     };
     manifest.server = ServerFacts {
-        engine: Some("precipice".to_owned()),
+        engine: Some(Engine::Precipice),
         model_config: Some(known_model("Qwen2.5-7B").unwrap().config),
         max_model_len: Some(8192),
         max_num_seqs: Some(128),

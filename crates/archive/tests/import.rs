@@ -4,7 +4,7 @@
 
 use precipice_archive::import::{ImportError, VllmBenchFiles, vllm_bench};
 use precipice_archive::{read, write};
-use precipice_record::dialect::{Meaning, Part, known};
+use precipice_dialect::{Engine, Meaning, Part, known};
 use precipice_record::{FailureKind, LoadKind, Ns, Phase, Run, Source, UP};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ fn h200_overload() {
         (kv.num_gpu_blocks, kv.block_size, kv.bytes_per_token),
         (Some(7504), Some(16), Some(56 * 1024))
     );
-    assert_eq!((server.engine.as_deref(), server.version.as_deref()), (Some("vllm"), Some("0.26.0")));
+    assert_eq!((server.engine, server.version.as_deref()), (Some(Engine::Vllm), Some("0.26.0")));
     assert_eq!((server.max_num_seqs, server.max_num_batched_tokens), (Some(128), Some(2048)));
     assert_eq!((server.max_model_len, server.async_scheduling), (Some(8192), Some(true)));
     assert_eq!(
@@ -218,7 +218,7 @@ fn llama_cpp_with_failures() {
         assert_eq!((row.output_tokens_usage, row.first_token, row.status), (None, None, None));
     }
     let server = &run.manifest.server;
-    assert_eq!((server.engine.as_deref(), server.max_num_seqs), (Some("llama.cpp"), Some(4)));
+    assert_eq!((server.engine, server.max_num_seqs), (Some(Engine::LlamaCpp), Some(4)));
     assert_eq!((peak(&run, Meaning::Running), peak(&run, Meaning::Waiting)), (4.0, 12.0));
     // This server counts a request's tokens at its end.
     let alignment = &server.other["clock_alignment"];

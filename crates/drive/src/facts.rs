@@ -22,10 +22,10 @@ use std::collections::BTreeMap;
 /// cannot be read.
 pub fn server_facts(target: &Target, metrics: Option<&MetricsSource>) -> Result<ServerFacts, PreflightError> {
     let mut fetcher = Fetcher::new(target.origin.clone());
-    let mut server = identity::identify(&mut fetcher, target, None)?.server;
-    server.url = Some(target.origin.url.to_string());
     let own = MetricsSource { origin: target.origin.clone(), path: target.path("/metrics") };
     let source = metrics.unwrap_or(&own);
+    let mut server = identity::identify(&mut fetcher, target, None, std::slice::from_ref(source))?.server;
+    server.url = Some(target.origin.url.to_string());
     match labels(source) {
         Ok(labels) => {
             server.metrics_urls = vec![source.url()];

@@ -17,7 +17,6 @@
 //! | [`event`] | [`EventRow`], what happened to a request inside an engine |
 //! | [`warning`] | [`Warning`], a reason not to believe a number |
 //! | [`audit`] | [`ClientAudit`], how well the tool itself kept up |
-//! | [`dialect`] | the series that engines expose, and what each means |
 //! | [`manifest`] | [`Manifest`], `run.json` |
 //! | [`run`] | [`Run`], all tables of a run in memory |
 //! | [`sink`] | [`Sink`], where rows go as they come |
@@ -25,7 +24,6 @@
 pub mod audit;
 pub mod chunk;
 pub mod code;
-pub mod dialect;
 pub mod event;
 pub mod failure;
 pub mod manifest;
@@ -39,7 +37,6 @@ pub mod warning;
 
 pub use audit::{COALESCED, ClientAudit, Stall};
 pub use chunk::{ChunkRow, Chunks};
-pub use dialect::{Engine, Known, Meaning, Part};
 pub use event::{EventKind, EventRow};
 pub use failure::FailureKind;
 pub use manifest::{

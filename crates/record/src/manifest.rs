@@ -1,7 +1,8 @@
 //! `run.json`: what was asked, of whom, and how it ended.
 
 use crate::{ClientAudit, Ns, Warning};
-use serde::{Deserialize, Serialize};
+use precipice_dialect::Engine;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -132,8 +133,9 @@ pub struct KvPoolFacts {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerFacts {
-    /// `vllm`, `llama.cpp`, `sglang`, `tgi`, or the name in the simulation.
-    pub engine: Option<String>,
+    /// Which engine it runs; absent where nothing says so, or where it has a name that this version does not know.
+    #[serde(deserialize_with = "known_engine")]
+    pub engine: Option<Engine>,
     /// Its version.
     pub version: Option<String>,
     /// Served model.
@@ -171,6 +173,12 @@ pub struct ServerFacts {
     /// Anything else, by name (engine flags of a simulation, labels of `cache_config_info`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<String, Value>,
+}
+
+/// The name of an engine that only a newer version knows is no reason to refuse the run.
+fn known_engine<'de, D: Deserializer<'de>>(name: D) -> Result<Option<Engine>, D::Error> {
+    let name = Option::<Value>::deserialize(name)?;
+    Ok(name.and_then(|name| serde_json::from_value(name).ok()))
 }
 
 impl ServerFacts {
@@ -272,6 +280,14 @@ pub struct Manifest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_engine_of_a_newer_version_is_read_as_none_and_ours_by_their_names() {
+        let facts = |json: &str| serde_json::from_str::<ServerFacts>(json).unwrap().engine;
+        assert_eq!(facts(r#"{"engine":"llama.cpp"}"#), Some(Engine::LlamaCpp));
+        assert_eq!(facts(r#"{"engine":"of tomorrow"}"#), None);
+        assert_eq!((facts(r#"{"engine":null}"#), facts("{}")), (None, None));
+    }
 
     #[test]
     fn completing_keeps_what_is_known_and_takes_what_is_not() {

@@ -7,6 +7,7 @@ use crate::findings::{CapacityFindings, ClientFindings, ServerFindings};
 use crate::options::Options;
 use crate::server::ServerPart;
 use crate::window::Window;
+use precipice_dialect::Engine;
 use precipice_record::{LoadFacts, LoadKind, Run, ServerFacts};
 
 /// A run with everything that was found in it before the diagnosis.
@@ -81,11 +82,11 @@ impl<'a> Case<'a> {
 
     /// The flag that limits how many sequences run, by the engine's name.
     pub(super) fn sequence_flag(&self) -> &'static str {
-        match self.facts().engine.as_deref() {
-            Some("llama.cpp") => "--parallel",
-            Some("sglang") => "--max-running-requests",
-            Some("tgi") => "--max-batch-size",
-            _ => "--max-num-seqs",
+        match self.facts().engine {
+            Some(Engine::LlamaCpp) => "--parallel",
+            Some(Engine::Sglang) => "--max-running-requests",
+            Some(Engine::Tgi) => "--max-batch-size",
+            Some(Engine::Vllm | Engine::Precipice) | None => "--max-num-seqs",
         }
     }
 }

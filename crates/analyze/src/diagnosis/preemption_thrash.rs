@@ -3,6 +3,7 @@
 use super::evidence::Evidence;
 use super::{Case, Found, Rule};
 use crate::findings::Severity;
+use precipice_dialect::Engine;
 use precipice_engine::cost::GraphSizes;
 
 /// Preemptions a completed request from which on they are a habit and not an accident: one request in twenty. Real
@@ -66,7 +67,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
     let safe = capacity.safe_of_one().filter(|&n| n > 0).map(|n| n as f64);
     let running = server.running.mean.map(|mean| mean / capacity.shares() as f64);
     // A limit off the grid of captured sizes can cost more than preemption does (docs/cost-model.md).
-    let off_grid = safe.filter(|_| case.facts().engine.as_deref() == Some("vllm")).and_then(|safe| {
+    let off_grid = safe.filter(|_| case.facts().engine == Some(Engine::Vllm)).and_then(|safe| {
         let grid = GraphSizes::new(512, u32::MAX);
         let below = grid.full().iter().rev().find(|&&size| f64::from(size) <= safe)?;
         let above = grid.full().iter().find(|&&size| f64::from(size) >= safe)?;

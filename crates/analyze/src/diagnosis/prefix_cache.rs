@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::{Case, Found, Rule};
 use crate::findings::Severity;
 use crate::server::counters;
-use precipice_record::dialect::{Meaning, Part};
+use precipice_dialect::{Meaning, Part};
 
 /// Share of prompt tokens found in the cache beyond what the plan shares, from which on prompts repeat. Blocks and
 /// special tokens that all prompts have explain a per cent.

@@ -3,7 +3,7 @@
 use crate::findings::TokenLedger;
 use crate::schedule::asked::Asked;
 use crate::server::ServerPart;
-use precipice_record::dialect::Meaning;
+use precipice_dialect::Meaning;
 
 /// Each counter that the server exposes. `recomputed` is what was computed twice, where it is known.
 pub(super) fn ledgers(

@@ -4,9 +4,9 @@ use crate::findings::CapacityFindings;
 use crate::model;
 use crate::schedule::asked::{Asked, AskedRequest};
 use crate::server::ServerPart;
+use precipice_dialect::Meaning;
 use precipice_engine::catalog::{Deployment, StepWork};
 use precipice_record::Run;
-use precipice_record::dialect::Meaning;
 
 /// How much too high the closed form is at most, because it cuts prompts into whole budgets (`docs/method.md`).
 const CLOSED_FORM: f64 = 0.0025;

@@ -2,7 +2,7 @@
 
 use crate::client::ClientPart;
 use crate::server::ServerPart;
-use precipice_record::dialect::Meaning;
+use precipice_dialect::Meaning;
 use precipice_record::{EventKind, FailureKind, RequestRow, Run};
 
 /// One request that was served whole.

@@ -8,6 +8,7 @@ use super::asked::Asked;
 use crate::client::ClientPart;
 use crate::server::ServerPart;
 use crate::window::Window;
+use precipice_dialect::Engine;
 use precipice_engine::catalog::StepWork;
 use precipice_engine::{Batch, Content, EngineConfig, EngineLoop, Entry, NewRequest, Policy};
 use precipice_record::{LoadKind, Run, StepRow};
@@ -60,7 +61,7 @@ pub(super) fn question(
     let facts = &run.manifest.server;
     let clients = run.manifest.load.concurrency.filter(|_| run.manifest.load.kind == LoadKind::Closed);
     let clients = clients.ok_or("not_a_closed_loop")?;
-    if facts.engine.as_deref() != Some("vllm") || server.replicas.len() > 1 {
+    if facts.engine != Some(Engine::Vllm) || server.replicas.len() > 1 {
         return Err("replay_unknown_engine");
     }
     if asked.cached.is_some_and(|cached| cached > 0) {

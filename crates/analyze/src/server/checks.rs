@@ -4,7 +4,7 @@ use super::counters;
 use super::replica::Replica;
 use crate::findings::{CounterCheck, TokenCounts};
 use crate::window::Window;
-use precipice_record::dialect::{Meaning, Part};
+use precipice_dialect::{Meaning, Part};
 use precipice_record::{Run, Series};
 
 /// Prompt tokens, generated tokens and successes: the client's against the server's growth over the window.

@@ -2,7 +2,7 @@
 
 use super::replica::{Replica, Track};
 use crate::window::Window;
-use precipice_record::dialect::{Meaning, Part};
+use precipice_dialect::{Meaning, Part};
 use precipice_record::{Ns, Series};
 
 /// The span between two scrapes that a counter's difference is taken over.

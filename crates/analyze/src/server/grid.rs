@@ -4,8 +4,8 @@ use super::replica::Replica;
 use crate::findings::{GaugeSummary, KvUsage, Scrapes};
 use crate::stats::order::{mean, median};
 use crate::window::Window;
+use precipice_dialect::Meaning;
 use precipice_record::Ns;
-use precipice_record::dialect::Meaning;
 
 /// A hole is a stretch longer than so many usual intervals.
 const HOLE: f64 = 2.5;

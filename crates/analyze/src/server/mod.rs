@@ -16,7 +16,7 @@ use crate::figures::Staircase;
 use crate::findings::{ControlLoop, ServerFindings};
 use crate::window::Window;
 use grid::Grid;
-use precipice_record::dialect::{Meaning, Part};
+use precipice_dialect::{Meaning, Part};
 use precipice_record::{Run, Warning};
 use replica::Replica;
 

@@ -7,7 +7,7 @@ use crate::findings::{LoopReading, PreemptionEvent, Preemptions};
 use crate::stats::line::{Fit, least_squares};
 use crate::stats::order::mean;
 use crate::window::Window;
-use precipice_record::dialect::{Meaning, Part};
+use precipice_dialect::{Meaning, Part};
 use precipice_record::{EventKind, Ns, Run};
 
 /// Finds them, with the line through their staircase and the control loop by the engine's events and by the gauges. `pool_tokens` is the pool of one replica.

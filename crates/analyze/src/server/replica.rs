@@ -1,6 +1,6 @@
 //! The known series of each replica, picked from everything that was scraped.
 
-use precipice_record::dialect::{self, Engine, Meaning, Part};
+use precipice_dialect::{self as dialect, Engine, Meaning, Part};
 use precipice_record::{Ns, Run, Samples, Series, UP};
 use std::collections::BTreeMap;
 

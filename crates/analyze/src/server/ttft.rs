@@ -5,7 +5,7 @@ use super::replica::Replica;
 use crate::findings::TtftParts;
 use crate::stats::order::mean;
 use crate::window::Window;
-use precipice_record::dialect::Meaning;
+use precipice_dialect::Meaning;
 use precipice_record::{EventKind, Ns, Phase, Run};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Scrapes as samples, still on the scraper's clock.
 
 use super::{ImportError, input};
-use precipice_record::dialect::{Meaning, Part, known};
-use precipice_record::{Engine, SCRAPE_SECONDS, Samples, Series, SeriesId, UP};
+use precipice_dialect::{Engine, Meaning, Part, is_sparse, known};
+use precipice_record::{SCRAPE_SECONDS, Samples, Series, SeriesId, UP};
 use precipice_wire::prometheus::{self, Sample};
 use precipice_wire::scrape_log::{self, Scrape};
 use std::collections::{BTreeMap, HashMap};
@@ -74,7 +74,7 @@ impl Scrapes {
         self.rows.push((read, took, read - scrape.sent));
         prometheus::samples(page, |sample| {
             let id = self.id(&sample, source);
-            if !rarely_changes(sample.name) || self.held.insert(id, sample.value) != Some(sample.value) {
+            if !is_sparse(sample.name) || self.held.insert(id, sample.value) != Some(sample.value) {
                 self.rows.push((read, id, sample.value));
             }
         })
@@ -175,11 +175,6 @@ impl Scrapes {
         }
         samples
     }
-}
-
-/// Kept only where the value changes: see [`Samples`].
-fn rarely_changes(name: &str) -> bool {
-    ["_bucket", "_created", "_info"].iter().any(|suffix| name.ends_with(suffix))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::scrapes::Scrapes;
 use super::{ImportError, input};
-use precipice_record::dialect::Meaning;
+use precipice_dialect::{Engine, Meaning};
 use precipice_record::{KvPoolFacts, ServerFacts};
 use precipice_wire::llama_log::LlamaFacts;
 use precipice_wire::vllm_log::{CacheConfig, LogFacts};
@@ -31,7 +31,7 @@ pub fn from_log(path: &Path, facts: &mut ServerFacts) -> Result<(), ImportError>
 }
 
 fn from_vllm(log: LogFacts, text: &str, facts: &mut ServerFacts) {
-    facts.engine = Some("vllm".to_owned());
+    facts.engine = Some(Engine::Vllm);
     facts.version = log.version;
     facts.model = facts.model.take().or(log.model);
     facts.max_model_len = log.max_model_len;
@@ -72,7 +72,7 @@ fn from_vllm(log: LogFacts, text: &str, facts: &mut ServerFacts) {
 }
 
 fn from_llama(log: LlamaFacts, facts: &mut ServerFacts) {
-    facts.engine = Some("llama.cpp".to_owned());
+    facts.engine = Some(Engine::LlamaCpp);
     facts.version = log.build;
     facts.model = facts.model.take().or(log.model);
     facts.max_num_seqs = log.slots;
@@ -84,9 +84,7 @@ fn from_llama(log: LlamaFacts, facts: &mut ServerFacts) {
 
 /// Facts from the metrics, where the log did not say.
 pub(super) fn from_scrapes(scrapes: &Scrapes, facts: &mut ServerFacts) {
-    if facts.engine.is_none() {
-        facts.engine = scrapes.engine().map(|engine| engine.name().to_lowercase());
-    }
+    facts.engine = facts.engine.or_else(|| scrapes.engine());
     let Some(labels) = scrapes.labels(Meaning::CacheConfigInfo) else { return };
     let config = CacheConfig::from_labels(labels.iter().map(|(name, value)| (name.as_str(), value)));
     let kv = facts.kv.get_or_insert_default();

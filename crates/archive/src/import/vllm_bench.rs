@@ -5,7 +5,7 @@ use super::bench_rows::BenchRows;
 use super::scrapes::Scrapes;
 use super::steps::{self, Placed, Span};
 use super::{ImportError, input, server};
-use precipice_record::dialect::{Meaning, Part};
+use precipice_dialect::{Meaning, Part};
 use precipice_record::{
     LengthFacts, LoadFacts, LoadKind, Manifest, Ns, Origin, Run, RunState, ServerFacts, Source, WallAnchor,
     Warning, WarningCode,

@@ -7,6 +7,7 @@ use crate::outcome::usage;
 use anyhow::Result;
 use precipice_decide::plan::{PoolModel, PoolSource};
 use precipice_decide::{StepTimer, StepTimes};
+use precipice_dialect::Engine;
 use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, PoolEstimate, PoolSettings};
 use precipice_engine::cost::{GraphLimits, Profile};
@@ -166,7 +167,7 @@ impl SimulatedServer {
             .unwrap_or_default();
         other.insert("kv_pool_from".to_owned(), self.pool_basis.into());
         ServerFacts {
-            engine: Some("precipice".to_owned()),
+            engine: Some(Engine::Precipice),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             model: Some(self.model.name.clone()),
             model_config: Some(self.model.config.clone()),

@@ -221,9 +221,8 @@ fn simulated(config: &mut EngineConfig, facts: &ServerFacts) {
 }
 
 fn engine(facts: &ServerFacts) -> Option<String> {
-    let engine = facts.engine.as_deref()?;
-    let engine = if engine == "vllm" { "vLLM" } else { engine };
-    Some(facts.version.as_deref().map_or_else(|| engine.to_owned(), |version| format!("{engine} {version}")))
+    let engine = facts.engine?;
+    Some(facts.version.as_deref().map_or_else(|| engine.to_string(), |version| format!("{engine} {version}")))
 }
 
 pub(super) fn errors(fit: &Fit) -> BTreeMap<&'static str, f64> {

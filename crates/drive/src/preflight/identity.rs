@@ -1,9 +1,12 @@
 //! Which engine it is, its version, its limits.
 
 use crate::fetch::{Fetcher, Reply};
-use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT, PreflightError};
+use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT, PreflightError, page};
+use crate::sampler::MetricsSource;
 use crate::target::Target;
+use precipice_dialect::Engine;
 use precipice_record::{ServerFacts, Warning, WarningCode};
+use precipice_wire::prometheus;
 use serde_json::Value;
 
 /// What was found.
@@ -13,17 +16,19 @@ pub(crate) struct Identity {
     pub warnings: Vec<Warning>,
 }
 
-/// Asks for the models and then, in the words of each engine, for what it is.
+/// Asks for the models and then, in the words of each engine, for what it is. `pages` are where its metrics may be:
+/// the names on them tell the engine where the list of models does not (behind a proxy, for one).
 pub(crate) fn identify(
     fetcher: &mut Fetcher,
     target: &Target,
     wanted: Option<&str>,
+    pages: &[MetricsSource],
 ) -> Result<Identity, PreflightError> {
     let reply = get(fetcher, target, "/v1/models")?;
     let mut found = Identity::default();
     let list = models(target, &reply, wanted)?;
-    let engine = engine(&reply, &list);
-    let chosen = choose(&list, wanted, engine == Some("llama.cpp"))?;
+    let engine = engine(&reply, &list).or_else(|| pages.iter().find_map(engine_of_page));
+    let chosen = choose(&list, wanted, engine == Some(Engine::LlamaCpp))?;
     found.server.model = chosen.and_then(|model| text(model, "id")).or_else(|| wanted.map(str::to_owned));
     found.server.max_model_len = chosen.and_then(|model| count(model, "/max_model_len"));
     found.server.model_root = chosen.and_then(root).map(str::to_owned);
@@ -34,8 +39,8 @@ pub(crate) fn identify(
         ));
     }
     match engine {
-        Some("llama.cpp") => llama_cpp(fetcher, target, &mut found),
-        Some("sglang") => sglang(fetcher, target, &mut found),
+        Some(Engine::LlamaCpp) => llama_cpp(fetcher, target, &mut found),
+        Some(Engine::Sglang) => sglang(fetcher, target, &mut found),
         _ => unnamed(fetcher, target, engine, &mut found),
     }
     Ok(found)
@@ -114,20 +119,28 @@ fn choose<'a>(
     }
 }
 
-fn engine(reply: &Reply, list: &[Value]) -> Option<&'static str> {
+fn engine(reply: &Reply, list: &[Value]) -> Option<Engine> {
     let owner = list.first().and_then(|model| model["owned_by"].as_str()).unwrap_or_default();
     let server = reply.head.server.as_deref().unwrap_or_default();
     match owner {
-        "vllm" => Some("vllm"),
-        "sglang" => Some("sglang"),
-        "llamacpp" => Some("llama.cpp"),
-        _ if server.eq_ignore_ascii_case("llama.cpp") => Some("llama.cpp"),
+        "vllm" => Some(Engine::Vllm),
+        "sglang" => Some(Engine::Sglang),
+        "llamacpp" => Some(Engine::LlamaCpp),
+        _ if server.eq_ignore_ascii_case("llama.cpp") => Some(Engine::LlamaCpp),
         _ => None,
     }
 }
 
+/// By the names of the series on a page of metrics.
+fn engine_of_page(source: &MetricsSource) -> Option<Engine> {
+    let body = page(source).ok()?;
+    let mut engine = None;
+    prometheus::samples(&body, |sample| engine = engine.or_else(|| Engine::detect([sample.name]))).ok()?;
+    engine
+}
+
 fn llama_cpp(fetcher: &mut Fetcher, target: &Target, found: &mut Identity) {
-    found.server.engine = Some("llama.cpp".to_owned());
+    found.server.engine = Some(Engine::LlamaCpp);
     let Some(props) = ask(fetcher, target, "/props") else { return };
     // The window of a slot, not of the server.
     found.server.max_model_len =
@@ -137,7 +150,7 @@ fn llama_cpp(fetcher: &mut Fetcher, target: &Target, found: &mut Identity) {
 }
 
 fn sglang(fetcher: &mut Fetcher, target: &Target, found: &mut Identity) {
-    found.server.engine = Some("sglang".to_owned());
+    found.server.engine = Some(Engine::Sglang);
     let Some(info) = ask(fetcher, target, "/get_server_info") else { return };
     found.server.version = text(&info, "version");
     found.server.max_model_len = found.server.max_model_len.or_else(|| count(&info, "/context_length"));
@@ -146,20 +159,20 @@ fn sglang(fetcher: &mut Fetcher, target: &Target, found: &mut Identity) {
 }
 
 /// vLLM, or an engine that the list of models does not name.
-fn unnamed(fetcher: &mut Fetcher, target: &Target, engine: Option<&str>, found: &mut Identity) {
-    found.server.engine = engine.map(str::to_owned);
+fn unnamed(fetcher: &mut Fetcher, target: &Target, engine: Option<Engine>, found: &mut Identity) {
+    found.server.engine = engine;
     if let Some(version) = ask(fetcher, target, "/version").and_then(|answer| text(&answer, "version")) {
         found.server.version = Some(version);
         // Others that copied the answer do not give the model's window.
         if found.server.engine.is_none() && found.server.max_model_len.is_some() {
-            found.server.engine = Some("vllm".to_owned());
+            found.server.engine = Some(Engine::Vllm);
         }
     }
-    if found.server.engine.is_some() {
+    if !matches!(found.server.engine, None | Some(Engine::Tgi)) {
         return;
     }
     if let Some(info) = ask(fetcher, target, "/info").filter(|info| info["max_total_tokens"].is_u64()) {
-        found.server.engine = Some("tgi".to_owned());
+        found.server.engine = Some(Engine::Tgi);
         found.server.version = text(&info, "version").or(found.server.version.take());
         found.server.max_model_len = found.server.max_model_len.or_else(|| count(&info, "/max_total_tokens"));
         found.server.max_num_seqs = count(&info, "/max_batch_size");

@@ -179,7 +179,8 @@ pub fn preflight(target: &Target, wants: &Wants) -> Result<Preflight, PreflightE
     check_sockets(wants)?;
     let mut target = target.clone();
     let mut fetcher = Fetcher::new(target.origin.clone());
-    let mut found = identity::identify(&mut fetcher, &target, wants.model.as_deref())?;
+    let pages = sources(&target, wants);
+    let mut found = identity::identify(&mut fetcher, &target, wants.model.as_deref(), &pages)?;
     if let Some(peer) = fetcher.peer() {
         target.origin.prefer(peer);
     }
@@ -189,9 +190,8 @@ pub fn preflight(target: &Target, wants: &Wants) -> Result<Preflight, PreflightE
             return Err(PreflightError::TooLong { prompt, output, window });
         }
     }
-    let metrics = metrics(&target, wants, &mut found.warnings)?;
-    let asked =
-        probe::Asked { wants, model: found.server.model.as_deref(), engine: found.server.engine.as_deref() };
+    let metrics = metrics(pages, wants, &mut found.warnings)?;
+    let asked = probe::Asked { wants, model: found.server.model.as_deref(), engine: found.server.engine };
     let probed = probe::probe(&mut fetcher, &target, &asked)?;
     found.warnings.extend(probed.warnings);
     found.server.url = Some(target.origin.url.to_string());
@@ -218,25 +218,30 @@ fn check_sockets(wants: &Wants) -> Result<(), PreflightError> {
     }
 }
 
+/// Where metrics may be: where the user says, else at the server's own page.
+fn sources(target: &Target, wants: &Wants) -> Vec<MetricsSource> {
+    if wants.no_metrics {
+        Vec::new()
+    } else if wants.metrics.is_empty() {
+        vec![MetricsSource { origin: target.origin.clone(), path: target.path("/metrics") }]
+    } else {
+        wants.metrics.clone()
+    }
+}
+
 /// The sources that can be read. One that was asked for must be; the server's own may be missing.
 fn metrics(
-    target: &Target,
+    sources: Vec<MetricsSource>,
     wants: &Wants,
     warnings: &mut Vec<Warning>,
 ) -> Result<Vec<MetricsSource>, PreflightError> {
-    if wants.no_metrics {
-        return Ok(Vec::new());
-    }
-    for source in &wants.metrics {
-        readable(source).map_err(|what| PreflightError::Metrics { url: source.url(), what })?;
-    }
-    if !wants.metrics.is_empty() {
-        return Ok(wants.metrics.clone());
-    }
-    let own = MetricsSource { origin: target.origin.clone(), path: target.path("/metrics") };
-    match readable(&own) {
-        Ok(()) => Ok(vec![own]),
-        Err(what) => {
+    let unreadable = sources.iter().find_map(|source| Some((source, page(source).err()?)));
+    match unreadable {
+        None => Ok(sources),
+        Some((source, what)) if !wants.metrics.is_empty() => {
+            Err(PreflightError::Metrics { url: source.url(), what })
+        }
+        Some((own, what)) => {
             let text = format!(
                 "The server's metrics could not be read at {} ({what}); the run has the client's side alone. \
                  --metrics-url names another place; vLLM exports them by itself, llama.cpp with --metrics, SGLang \
@@ -247,10 +252,6 @@ fn metrics(
             Ok(Vec::new())
         }
     }
-}
-
-fn readable(source: &MetricsSource) -> Result<(), String> {
-    page(source).map(drop)
 }
 
 /// What a source of metrics answers, whatever that is.

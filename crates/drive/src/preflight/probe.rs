@@ -5,6 +5,7 @@ use crate::fetch::Fetcher;
 use crate::preflight::{ANSWER_LIMIT, PreflightError, PromptChoice, Wants, may_try_ids, words};
 use crate::stream::{Facts, Stream};
 use crate::target::Target;
+use precipice_dialect::Engine;
 use precipice_record::{FailureKind, Warning, WarningCode};
 use precipice_workload::{Arrival, PlannedRequest, Prompt, TokenRun, WordFit};
 use std::time::Duration;
@@ -26,7 +27,7 @@ const PROBE_STREAM: u64 = 0x0050_524F_4245;
 pub(super) struct Asked<'a> {
     pub wants: &'a Wants,
     pub model: Option<&'a str>,
-    pub engine: Option<&'a str>,
+    pub engine: Option<Engine>,
 }
 
 /// What it found.
@@ -170,7 +171,7 @@ impl Session<'_> {
             facts.completion_tokens.is_some() && facts.events == facts.completion_tokens;
         if !self.form.one_token_an_event {
             // Servers that put several tokens into an event can say how many; others ignore the question.
-            self.form.continuous_usage = matches!(asked.engine, Some("vllm" | "sglang"));
+            self.form.continuous_usage = matches!(asked.engine, Some(Engine::Vllm | Engine::Sglang));
             if facts.completion_tokens.is_none() {
                 warnings.push(Warning::new(
                     WarningCode::NoUsage,

@@ -1,6 +1,7 @@
 //! What is known before any load is sent, and TLS.
 
 use crate::server::{Asked, EVENTS_HEAD, Server, Then, chunk, ending, good, token};
+use precipice_dialect::Engine;
 use precipice_drive::{
     PreflightError, PromptChoice, PromptForm, Secret, Target, TargetError, TargetOptions, Wants, preflight,
 };
@@ -51,7 +52,7 @@ fn refusal(server: &Server, wants: &Wants) -> String {
 fn a_vllm_is_known_and_its_vocabulary_found() {
     let server = serve(vllm);
     let found = preflight(&target(&server.url(), Endpoint::Completions), &Wants::default()).unwrap();
-    assert_eq!(found.server.engine.as_deref(), Some("vllm"));
+    assert_eq!(found.server.engine, Some(Engine::Vllm));
     assert_eq!(found.server.version.as_deref(), Some("0.27.1"));
     assert_eq!((found.server.model.as_deref(), found.server.max_model_len), (Some("tiny"), Some(100)));
     assert!(
@@ -62,6 +63,25 @@ fn a_vllm_is_known_and_its_vocabulary_found() {
     assert!(found.form.one_token_an_event && !found.form.continuous_usage);
     assert_eq!(found.server.metrics_urls, [format!("{}/metrics", server.url())]);
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+}
+
+#[test]
+fn the_page_of_metrics_names_the_engine_where_the_list_of_models_does_not() {
+    // As behind a proxy that rewrites the list: no owner, no window.
+    let behind_a_proxy = |asked: &Asked| match asked.line.split(' ').nth(1).unwrap_or_default() {
+        "/v1/models" => json("200 OK", r#"{"data":[{"id":"tiny"}]}"#),
+        "/metrics" => json("200 OK", "python_info 1\nsglang:num_running_reqs 0\n"),
+        "/get_server_info" => json("200 OK", r#"{"version":"0.5.0","max_running_requests":48}"#),
+        "/v1/completions" => good(8),
+        _ => json("404 Not Found", "{}"),
+    };
+    let server = serve(behind_a_proxy);
+    let target = target(&server.url(), Endpoint::Completions);
+    let found = preflight(&target, &Wants::default()).unwrap().server;
+    assert_eq!((found.engine, found.version.as_deref()), (Some(Engine::Sglang), Some("0.5.0")));
+    assert_eq!(found.max_num_seqs, Some(48));
+    let blind = preflight(&target, &Wants { no_metrics: true, ..Wants::default() }).unwrap().server;
+    assert_eq!(blind.engine, None);
 }
 
 #[test]

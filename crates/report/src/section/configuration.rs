@@ -114,9 +114,9 @@ fn server(view: &View<'_>) -> Vec<(Text, Option<String>)> {
 /// Engine and version in one.
 pub(crate) fn engine(view: &View<'_>) -> Option<String> {
     let server = &view.manifest.server;
-    let engine = server.engine.clone()?;
+    let engine = server.engine?;
     Some(match &server.version {
         Some(version) => format!("{engine} {version}"),
-        None => engine,
+        None => engine.to_string(),
     })
 }

@@ -6,6 +6,7 @@ use crate::number::{count, decimal, known, latency_ms, percent};
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::diagnosis::QUEUED;
+use precipice_dialect::Engine;
 
 /// How an expectation fared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,5 +127,5 @@ fn tail_measured(view: &View<'_>) -> String {
 
 /// vLLM's V1 engine writes no line at a preemption; of other engines this is not known.
 fn log(view: &View<'_>) -> Fate {
-    if view.manifest.server.engine.as_deref() == Some("vllm") { Fate::Fails } else { Fate::Unseen }
+    if view.manifest.server.engine == Some(Engine::Vllm) { Fate::Fails } else { Fate::Unseen }
 }

@@ -5,6 +5,7 @@ use precipice_analyze::figures::Curve;
 use precipice_analyze::findings::{
     CounterCheck, Diagnosis, Distribution, Gap, PreemptionEvent, Segment, SegmentKind, Severity,
 };
+use precipice_dialect::Engine;
 use precipice_record::{
     ClientAudit, KvPoolFacts, LengthFacts, LoadFacts, LoadKind, Manifest, Ns, RunState, ServerFacts, Source,
     Stall, Warning, WarningCode,
@@ -32,7 +33,7 @@ pub(crate) fn manifest() -> Manifest {
             ..LoadFacts::default()
         },
         server: ServerFacts {
-            engine: Some("vllm".to_owned()),
+            engine: Some(Engine::Vllm),
             version: Some("0.27.1".to_owned()),
             model: Some("Qwen/Qwen2.5-7B-Instruct".to_owned()),
             gpu: Some("RTX 4090".to_owned()),

@@ -1,160 +1,10 @@
-//! The series that engines expose, and what each means.
+//! The names of each engine's series.
 //!
-//! Names are as they were found in: vLLM 0.26 and 0.27.1 (recorded pages) and its older sources for the names that
-//! are gone; llama.cpp (recorded page); SGLang's and TGI's own documentation of their metrics. A series that is
-//! not here is kept in a run all the same; it has no meaning to the analysis.
+//! Names are as they were found in: vLLM 0.26 and 0.27.1 (recorded pages), 0.32 (its sources) and its older sources for
+//! the names that are gone; llama.cpp (recorded page); SGLang's and TGI's own documentation of their metrics. A series
+//! that is not here is kept in a run all the same; it has no meaning to the analysis.
 
-use serde::{Deserialize, Serialize};
-
-/// An inference engine whose metrics are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Engine {
-    /// vLLM (`vllm:`), V0 and V1.
-    Vllm,
-    /// llama.cpp's server (`llamacpp:`).
-    LlamaCpp,
-    /// SGLang (`sglang:`).
-    Sglang,
-    /// Text Generation Inference (`tgi_`).
-    Tgi,
-}
-
-impl Engine {
-    /// All engines.
-    pub const ALL: [Self; 4] = [Self::Vllm, Self::LlamaCpp, Self::Sglang, Self::Tgi];
-
-    /// Its name in print.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Vllm => "vLLM",
-            Self::LlamaCpp => "llama.cpp",
-            Self::Sglang => "SGLang",
-            Self::Tgi => "TGI",
-        }
-    }
-
-    /// What its series begin with.
-    pub fn prefix(self) -> &'static str {
-        match self {
-            Self::Vllm => "vllm:",
-            Self::LlamaCpp => "llamacpp:",
-            Self::Sglang => "sglang:",
-            Self::Tgi => "tgi_",
-        }
-    }
-
-    /// The engine that a page of metrics comes from, by the names of its series.
-    pub fn detect<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
-        names
-            .into_iter()
-            .find_map(|name| Self::ALL.into_iter().find(|engine| name.starts_with(engine.prefix())))
-    }
-}
-
-/// What a series measures. Times are in seconds, shares are 0..1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Meaning {
-    /// Requests being computed.
-    Running,
-    /// Requests queued, the preempted ones among them.
-    Waiting,
-    /// The same by label `reason`.
-    WaitingByReason,
-    /// Requests swapped out to host memory (vLLM V0).
-    Swapped,
-    /// Share of the KV pool in use.
-    KvUsage,
-    /// Tokens of KV in use.
-    KvTokensUsed,
-    /// Tokens that the KV pool holds.
-    KvTokensTotal,
-    /// Preemptions.
-    Preemptions,
-    /// Requests preempted in the engine's last logging interval: a gauge, of no use as a count.
-    PreemptedLately,
-    /// Prompt tokens, cached ones included (vLLM, SGLang, TGI).
-    PromptTokens,
-    /// Prompt tokens that were computed, cached ones left out (llama.cpp).
-    PromptTokensComputed,
-    /// Prompt tokens by label `source`.
-    PromptTokensBySource,
-    /// Prompt tokens found in a cache.
-    PromptTokensCached,
-    /// Prompt tokens of a finished request that were computed at its first admission.
-    PromptTokensComputedPerRequest,
-    /// Generated tokens.
-    GenerationTokens,
-    /// From arrival in the engine's queue to the first admission.
-    QueueTime,
-    /// From the first admission to the first token.
-    PrefillTime,
-    /// From the first token to the last.
-    DecodeTime,
-    /// From the first admission to the last token.
-    InferenceTime,
-    /// Time to first token, by the server.
-    Ttft,
-    /// Between outputs of a request, by the server.
-    Itl,
-    /// Decode time / (tokens - 1) of a finished request, by the server.
-    Tpot,
-    /// From arrival to the last token, by the server.
-    E2e,
-    /// Requests that finished; vLLM labels them with `finished_reason`.
-    RequestSuccess,
-    /// Requests that arrived.
-    Requests,
-    /// Requests given up or failed.
-    RequestFailure,
-    /// Prompt tokens looked up in the prefix cache.
-    PrefixQueries,
-    /// Of these, found.
-    PrefixHits,
-    /// Share of prompt tokens found lately: a gauge.
-    PrefixHitRate,
-    /// Estimated floating-point operations on one GPU.
-    Flops,
-    /// Estimated bytes read from one GPU's memory.
-    ReadBytes,
-    /// Estimated bytes written to one GPU's memory.
-    WriteBytes,
-    /// Tokens of an iteration that had an output (vLLM: recompute is not in it).
-    IterationTokens,
-    /// Engine steps.
-    Steps,
-    /// Prompt tokens of a finished request.
-    RequestPromptTokens,
-    /// Generated tokens of a finished request.
-    RequestGenerationTokens,
-    /// vLLM's cache configuration, in its labels.
-    CacheConfigInfo,
-    /// When the process started, in seconds since the Unix epoch: a change is a restart.
-    ProcessStart,
-    /// CPU seconds of the process.
-    ProcessCpu,
-    /// Resident memory of the process in bytes.
-    ProcessMemory,
-    /// Whether the engine sleeps (vLLM).
-    SleepState,
-}
-
-/// Which part of a metric a series is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// A gauge.
-    Gauge,
-    /// A counter: take differences, and mind resets.
-    Counter,
-    /// Samples up to the label `le` of a histogram.
-    Bucket,
-    /// The sum of a histogram's samples.
-    Sum,
-    /// The number of a histogram's samples.
-    Count,
-}
+use crate::{Engine, Meaning, Part};
 
 /// What is known of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +24,6 @@ enum Shape {
     Histogram,
 }
 
-use Engine::{LlamaCpp, Sglang, Tgi, Vllm};
 use Shape::{Counter, Gauge, Histogram};
 
 /// Name (prefix left out), meaning, shape. The current name of a meaning comes first.
@@ -189,7 +38,9 @@ const VLLM: &[(&str, Meaning, Shape)] = &[
     ("prompt_tokens_total", Meaning::PromptTokens, Counter),
     ("prompt_tokens_by_source_total", Meaning::PromptTokensBySource, Counter),
     ("prompt_tokens_cached_total", Meaning::PromptTokensCached, Counter),
+    ("prompt_tokens_cached_by_source_total", Meaning::PromptTokensCachedBySource, Counter),
     ("generation_tokens_total", Meaning::GenerationTokens, Counter),
+    ("admission_rejections_total", Meaning::AdmissionRejections, Counter),
     ("request_success_total", Meaning::RequestSuccess, Counter),
     ("prefix_cache_queries_total", Meaning::PrefixQueries, Counter),
     ("gpu_prefix_cache_queries_total", Meaning::PrefixQueries, Counter),
@@ -211,6 +62,7 @@ const VLLM: &[(&str, Meaning, Shape)] = &[
     ("iteration_tokens_total", Meaning::IterationTokens, Histogram),
     ("request_prompt_tokens", Meaning::RequestPromptTokens, Histogram),
     ("request_generation_tokens", Meaning::RequestGenerationTokens, Histogram),
+    ("request_num_preemptions", Meaning::PreemptionsPerRequest, Histogram),
     ("request_prefill_kv_computed_tokens", Meaning::PromptTokensComputedPerRequest, Histogram),
     ("cache_config_info", Meaning::CacheConfigInfo, Gauge),
     ("engine_sleep_state", Meaning::SleepState, Gauge),
@@ -239,7 +91,8 @@ const SGLANG: &[(&str, Meaning, Shape)] = &[
     ("prompt_tokens_total", Meaning::PromptTokens, Counter),
     ("cached_tokens_total", Meaning::PromptTokensCached, Counter),
     ("generation_tokens_total", Meaning::GenerationTokens, Counter),
-    ("num_requests_total", Meaning::Requests, Counter),
+    ("num_requests_total", Meaning::RequestSuccess, Counter),
+    ("num_requests_received_total", Meaning::Requests, Counter),
     ("num_aborted_requests_total", Meaning::RequestFailure, Counter),
     ("cache_hit_rate", Meaning::PrefixHitRate, Gauge),
     ("queue_time_seconds", Meaning::QueueTime, Histogram),
@@ -272,18 +125,18 @@ const PROCESS: &[(&str, Meaning, Shape)] = &[
 
 fn table(engine: Option<Engine>) -> &'static [(&'static str, Meaning, Shape)] {
     match engine {
-        Some(Vllm) => VLLM,
-        Some(LlamaCpp) => LLAMA_CPP,
-        Some(Sglang) => SGLANG,
-        Some(Tgi) => TGI,
+        Some(Engine::Vllm) => VLLM,
+        Some(Engine::LlamaCpp) => LLAMA_CPP,
+        Some(Engine::Sglang) => SGLANG,
+        Some(Engine::Tgi) => TGI,
+        Some(Engine::Precipice) => &[],
         None => PROCESS,
     }
 }
 
 /// What a series means, by its name as exposed (suffixes included); `None` for one that is not known.
 pub fn known(name: &str) -> Option<Known> {
-    let engine = Engine::detect([name]);
-    let bare = engine.map_or(name, |engine| &name[engine.prefix().len()..]);
+    let (engine, bare) = Engine::split(name).map_or((None, name), |(engine, bare)| (Some(engine), bare));
     let table = table(engine);
     let parts = [("_bucket", Part::Bucket), ("_sum", Part::Sum), ("_count", Part::Count)];
     let find = |bare: &str, histogram: bool| {
@@ -301,7 +154,7 @@ pub fn known(name: &str) -> Option<Known> {
 
 /// The names under which an engine exposes a part of a meaning, the current one first.
 pub fn names(engine: Option<Engine>, meaning: Meaning, part: Part) -> impl Iterator<Item = String> {
-    let prefix = engine.map_or("", Engine::prefix);
+    let prefix = engine.and_then(Engine::prefix).unwrap_or_default();
     table(engine).iter().filter_map(move |&(bare, known, shape)| {
         let suffix = match (shape, part) {
             (Gauge, Part::Gauge) | (Counter, Part::Counter) => "",
@@ -312,6 +165,11 @@ pub fn names(engine: Option<Engine>, meaning: Meaning, part: Part) -> impl Itera
         };
         (known == meaning).then(|| format!("{prefix}{bare}{suffix}"))
     })
+}
+
+/// Whether a series is kept only where its value changes: buckets are most of a page and mostly stand still.
+pub fn is_sparse(name: &str) -> bool {
+    ["_bucket", "_created", "_info"].iter().any(|suffix| name.ends_with(suffix))
 }
 
 #[cfg(test)]
@@ -341,7 +199,7 @@ mod tests {
         let meaning = |name| known(name).map(|known| known.meaning);
         assert_eq!(meaning("vllm:gpu_cache_usage_perc"), meaning("vllm:kv_cache_usage_perc"));
         assert_eq!(
-            names(Some(Vllm), Meaning::KvUsage, Part::Gauge).next().as_deref(),
+            names(Some(Engine::Vllm), Meaning::KvUsage, Part::Gauge).next().as_deref(),
             Some("vllm:kv_cache_usage_perc")
         );
     }
@@ -351,7 +209,7 @@ mod tests {
         assert_eq!(known("vllm:iteration_tokens_total"), None);
         assert_eq!(
             known("vllm:iteration_tokens_total_count"),
-            Some(Known { engine: Some(Vllm), meaning: Meaning::IterationTokens, part: Part::Count })
+            Some(Known { engine: Some(Engine::Vllm), meaning: Meaning::IterationTokens, part: Part::Count })
         );
     }
 
@@ -360,7 +218,5 @@ mod tests {
         for name in ["", "up", "vllm:", "vllm:num_preemptions_created", "tgi_", "go_goroutines", "_sum"] {
             assert_eq!(known(name), None, "{name}");
         }
-        assert_eq!(Engine::detect(["python_info", "sglang:token_usage"]), Some(Sglang));
-        assert_eq!(Engine::detect(["python_info"]), None);
     }
 }
