@@ -75,12 +75,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) load: load::LoadArgs,
-    /// A client gives up after this long and aborts its request
-    #[arg(long, value_name = "TIME", value_parser = crate::units::time, help_heading = "Load")]
-    pub(crate) timeout: Option<std::time::Duration>,
-    /// Attempts after the first that a client makes when it gave up or was turned away, after 0.5 s, 1 s, 2 s, ...
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Load")]
-    pub(crate) retries: u16,
+    #[command(flatten)]
+    pub(crate) patience: target::PatienceArgs,
     /// Scrapes of the simulated /metrics a second
     #[arg(long, value_name = "HZ", default_value_t = 1.0, value_parser = crate::units::positive, help_heading = "Sampling")]
     pub(crate) sample_hz: f64,
@@ -97,7 +93,7 @@ pub(crate) struct ServeArgs {
     /// The model: a name of the catalog, or the path of a Hugging Face config.json
     #[arg(long, value_name = "NAME|config.json")]
     pub(crate) model: Option<String>,
-    /// The name that clients ask for (default: the model's)
+    /// The name that clients ask for [default: the model's]
     #[arg(long, value_name = "NAME")]
     pub(crate) served_model_name: Option<String>,
     /// Address to listen on
@@ -161,9 +157,9 @@ pub(crate) struct ReportArgs {
     /// The run directories; with several, the report compares them
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<PathBuf>,
-    /// Where to write it; '-' is stdout (default: report.html in the first run directory)
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    /// Where to write it; '-' is stdout [default: report.html in the first run directory]
+    #[arg(short, long, alias = "output", value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     /// What to write
     #[arg(long, value_enum, default_value_t = Format::Html)]
     pub(crate) format: Format,
@@ -229,4 +225,49 @@ pub(crate) enum Format {
     Json,
     /// The findings, a row a figure: run, figure, value
     Csv,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory as _;
+    use precipice_flags::{Command, FLAGS, Flag};
+
+    fn long_flags(command: &str) -> Vec<(String, bool)> {
+        let cli = Cli::command();
+        let command = cli.find_subcommand(command).unwrap();
+        let named = |arg: &clap::Arg| Some((arg.get_long()?.to_owned(), !arg.get_action().takes_values()));
+        command.get_arguments().filter_map(named).collect()
+    }
+
+    #[test]
+    fn each_flag_of_run_is_in_exactly_one_group() {
+        let of_run = long_flags("run");
+        for (name, switch) in of_run.iter().filter(|(name, _)| name != "help") {
+            let flag = Flag::named(name)
+                .unwrap_or_else(|| panic!("--{name} is missing in crates/flags/src/list.rs"));
+            assert_eq!(flag.switch, *switch, "--{name}");
+        }
+        for flag in FLAGS {
+            assert!(of_run.iter().any(|(name, _)| name == flag.name), "run has no --{}", flag.name);
+        }
+    }
+
+    #[test]
+    fn other_commands_take_the_flags_that_the_list_says() {
+        for (name, command) in
+            [("simulate", Command::Simulate), ("plan", Command::Plan), ("sweep", Command::Sweep)]
+        {
+            let taken = long_flags(name);
+            for flag in FLAGS.iter().filter(|flag| flag.name != "preset") {
+                let takes = taken.iter().any(|(taken, _)| taken == flag.name);
+                assert_eq!(takes, flag.is_of(command), "{name} --{}", flag.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_one_that_clap_accepts() {
+        Cli::command().debug_assert();
+    }
 }

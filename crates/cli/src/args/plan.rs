@@ -42,8 +42,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Plan")]
     pub(crate) threads: Option<u32>,
     /// Also write the plan as a page with the load curves
-    #[arg(short, long, value_name = "FILE.html", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
+    #[arg(short, long, alias = "output", value_name = "FILE.html", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
     /// Print the plan as JSON (schema precipice.plan/1) instead of tables
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -12,7 +12,7 @@ pub(crate) struct TargetArgs {
     /// Base URL of an OpenAI-compatible server (http://127.0.0.1:8000); without it the built-in engine runs
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// Served model (default: the one of /v1/models); without --url a name of the catalog or a config.json
+    /// Served model [default: the one of /v1/models]; without --url a name of the catalog or a config.json
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// Which endpoint
@@ -53,7 +53,7 @@ pub(crate) struct AccessArgs {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct SamplerArgs {
-    /// Where the server's metrics are, once a replica (default: /metrics of --url)
+    /// Where the server's metrics are, one per replica [default: /metrics of --url]
     #[arg(long, value_name = "URL")]
     pub(crate) metrics_url: Vec<String>,
     /// Scrapes a second, at most 20
@@ -80,30 +80,38 @@ pub(crate) fn sample_rate(text: &str) -> Result<f64, String> {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Client")]
 pub(crate) struct ClientArgs {
-    /// The whole request must end within this time [default: 6h]
-    #[arg(long, value_name = "TIME", value_parser = units::time)]
-    pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
     /// A connection must open within this time
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time)]
     pub(crate) connect_timeout: Duration,
-    /// The first token must come within this time
-    #[arg(long, value_name = "TIME", value_parser = units::time)]
-    pub(crate) first_token_timeout: Option<Duration>,
     /// The next token must come within this time
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub(crate) token_timeout: Option<Duration>,
     /// Once sending has stopped, requests in flight may take this long before they are cancelled
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub(crate) drain_timeout: Option<Duration>,
-    /// Attempts after the first; each is a row of its own
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) retries: u16,
     /// Threads that drive load [default: all cores but one, at most 4]
     #[arg(long, value_name = "N", value_parser = units::count)]
     pub(crate) client_threads: Option<u32>,
     /// Exit with 3 when the client was the bottleneck or the counts do not add up
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+/// How long a client waits for an answer and how often it asks again: of real clients and of simulated ones.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Client")]
+pub(crate) struct PatienceArgs {
+    /// The whole request must end within this time, else the client aborts it [default: 6h; simulated: none]
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    pub(crate) timeout: Option<Duration>,
+    /// The first token must come within this time
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    pub(crate) first_token_timeout: Option<Duration>,
+    /// Attempts after the first when it failed, after 0.5 s, 1 s, 2 s, ...; each is a row of its own
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) retries: u16,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -21,7 +21,9 @@ pub(crate) fn manifest(
 ) -> Manifest {
     let settings: Map<String, Value> = settings
         .iter()
-        .map(|setting| (setting.name.clone(), json!({"value": setting.values, "from": setting.from.name()})))
+        .map(|setting| {
+            (setting.name.clone(), json!({"value": setting.shown(), "from": setting.origin.name()}))
+        })
         .collect();
     Manifest {
         schema: SCHEMA.to_owned(),

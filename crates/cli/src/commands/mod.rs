@@ -39,7 +39,7 @@ pub(crate) fn dispatch(parsed: Parsed) -> anyhow::Result<Outcome> {
         },
         Command::Serve(args) => serve::serve(&args),
         Command::Plan(args) => plan::run(&args),
-        Command::Sweep(args) => sweep::run(&args, &parsed.args),
+        Command::Sweep(args) => sweep::run(&args, &parsed.settings),
     }
 }
 

@@ -41,9 +41,9 @@ fn inputs(args: &PlanArgs) -> Result<(Inputs, Vec<Warning>)> {
 }
 
 fn write(args: &PlanArgs, planned: &Planned) -> Result<Outcome> {
-    if let Some(path) = &args.output {
+    if let Some(path) = &args.out {
         let page = precipice_report::plan_html(planned, args.lang.into());
-        std::fs::write(path, page).map_err(|error| usage(format!("--output {}: {error}", path.display())))?;
+        std::fs::write(path, page).map_err(|error| usage(format!("--out {}: {error}", path.display())))?;
         if !args.quiet {
             printer::note(&format!("page: {}", path.display()));
         }

@@ -33,7 +33,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Outcome> {
         None => printer::data(&text)?,
         Some(path) => {
             std::fs::write(&path, text)
-                .map_err(|error| usage(format!("--output {}: {error}", path.display())))?;
+                .map_err(|error| usage(format!("--out {}: {error}", path.display())))?;
             printer::note(&format!("report: {}", path.display()));
         }
     }
@@ -42,7 +42,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Outcome> {
 
 /// The file to write; `None` is stdout. Pages go to a file unless told otherwise, texts to stdout.
 fn destination(args: &ReportArgs) -> Option<PathBuf> {
-    match (&args.output, args.format) {
+    match (&args.out, args.format) {
         (Some(path), _) if path == Path::new("-") => None,
         (Some(path), _) => Some(path.clone()),
         (None, Format::Html) => args.runs.first().map(|run| run.join("report.html")),

@@ -5,6 +5,7 @@ use super::present;
 use crate::args::engine::EngineArgs;
 use crate::args::load::LoadArgs;
 use crate::args::output::OutputArgs;
+use crate::args::target::PatienceArgs;
 use crate::args::{RunArgs, SimulateArgs};
 use crate::config::Setting;
 use crate::outcome::{Outcome, usage};
@@ -33,33 +34,26 @@ struct Asked<'a> {
 
 /// `precipice simulate`.
 pub(crate) fn simulate(args: &SimulateArgs, settings: &[Setting]) -> Result<Outcome> {
-    let client = Client {
-        timeout: args.timeout.map(ns),
-        retries: args.retries,
-        backoff: ns(Retries::default().backoff),
-        ..Client::default()
-    };
     let asked = Asked {
         model: args.model.as_deref(),
         load: &args.load,
         engine: &args.engine,
         output: &args.output,
         sample_hz: args.sample_hz,
-        client,
+        client: client(&args.patience),
     };
     go(&asked, settings)
 }
 
 /// `precipice run` without a server.
 pub(crate) fn run(args: &RunArgs, settings: &[Setting]) -> Result<Outcome> {
-    let client = client(args);
     let asked = Asked {
         model: args.target.model.as_deref(),
         load: &args.load,
         engine: &args.engine,
         output: &args.output,
         sample_hz: args.sampler.sample_hz,
-        client,
+        client: client(&args.client.patience),
     };
     if !args.output.quiet {
         printer::note("no --url: the built-in engine runs in virtual time (precipice simulate)");
@@ -100,7 +94,7 @@ pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
     let plan = resolve::load::workload(&args.load, "simulated")?;
     let server = resolve::engine::server(&args.engine, args.target.model.as_deref(), Some(&plan.facts()))?;
     let conditions = Conditions {
-        client: client(args),
+        client: client(&args.client.patience),
         max_num_queued_reqs: args.engine.max_num_queued_reqs,
         count_work: args.engine.enable_mfu_metrics,
     };
@@ -108,11 +102,11 @@ pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
     Ok((machine, plan, conditions))
 }
 
-fn client(args: &RunArgs) -> Client {
+fn client(patience: &PatienceArgs) -> Client {
     Client {
-        timeout: args.client.timeout.map(ns),
-        first_token_timeout: args.client.first_token_timeout.map(ns),
-        retries: args.client.retries,
+        timeout: patience.timeout.map(ns),
+        first_token_timeout: patience.first_token_timeout.map(ns),
+        retries: patience.retries,
         backoff: ns(Retries::default().backoff),
         ..Client::default()
     }

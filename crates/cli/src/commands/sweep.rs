@@ -7,13 +7,13 @@ mod store;
 
 use super::present;
 use crate::args::sweep::SweepArgs;
+use crate::config::Setting;
 use crate::outcome::{Outcome, usage};
 use crate::printer;
 use crate::resolve::sweep::{self, Planned, Sweep};
 use anyhow::{Context as _, Result};
 use precipice_decide::How;
 use precipice_decide::sweep::{Preset, Swept};
-use std::ffi::OsString;
 use store::Store;
 
 /// Columns of a sweep that is no preset.
@@ -28,8 +28,8 @@ const COLUMNS: [&str; 7] = [
 ];
 
 /// Makes all runs that are not there yet, then the table.
-pub(crate) fn run(args: &SweepArgs, words: &[OsString]) -> Result<Outcome> {
-    let sweep = sweep::sweep(args, words)?;
+pub(crate) fn run(args: &SweepArgs, settings: &[Setting]) -> Result<Outcome> {
+    let sweep = sweep::sweep(args, settings)?;
     let columns = columns(args)?;
     let mut store = Store::open(args.sweep.out.as_deref(), &sweep)?;
     let todo: Vec<&Planned> = sweep.runs.iter().filter(|run| !store.has(run)).collect();

@@ -66,11 +66,11 @@ pub(crate) struct Sweep {
     pub(crate) restart: Option<String>,
 }
 
-/// Resolves a sweep. `words` is the command line with the flags of `--config` in it.
-pub(crate) fn sweep(args: &SweepArgs, words: &[OsString]) -> Result<Sweep> {
+/// Resolves a sweep. `settings` are its own, from the command line and the file of `--config`.
+pub(crate) fn sweep(args: &SweepArgs, settings: &[Setting]) -> Result<Sweep> {
     let preset = args.sweep.preset.map(Preset::from);
     let points = settings::points(args, preset)?;
-    let mut base = flags::base(words, &points);
+    let mut base = flags::base(settings, &points);
     if let Some(preset) = preset {
         with_preset(&mut base, preset, args)?;
     }

@@ -83,11 +83,11 @@ pub(crate) fn load(plan: &Plan, client: &ClientArgs) -> Load {
         stop: Stop { duration: plan.spec().duration.map(duration), drain: client.drain_timeout },
         timeouts: Timeouts {
             connect: Some(client.connect_timeout),
-            first_token: client.first_token_timeout,
+            first_token: client.patience.first_token_timeout,
             between_tokens: client.token_timeout,
-            total: client.timeout.or(Timeouts::default().total),
+            total: client.patience.timeout.or(Timeouts::default().total),
         },
-        retries: Retries { most: client.retries, ..Retries::default() },
+        retries: Retries { most: client.patience.retries, ..Retries::default() },
         threads: client.client_threads.map_or(0, |threads| threads as usize),
     }
 }

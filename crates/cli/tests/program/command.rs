@@ -209,6 +209,26 @@ fn commands_of_a_page_are_this_run_and_can_be_pasted() {
     }
 }
 
+/// What a page suggests is an experiment on the load that was run, its time-outs and retries included.
+#[test]
+fn suggested_commands_keep_the_clients_patience() {
+    let dir = TempDir::new().unwrap();
+    let server = ["simulate", "--gpu", "H200", "--model", "Qwen2.5-7B", "--num-gpu-blocks-override", "1200"];
+    let load = ["-n", "96", "-c", "32", "--input-tokens", "1k", "--output-tokens", "512"];
+    let client = ["--timeout", "8s", "--retries", "1", "--first-token-timeout", "6s"];
+    done(&[&server[..], &load, &client, &["-q", "--no-report", "-o", "run"]].concat(), dir.path());
+    let page = done(&["report", "run", "--format", "md", "-o", "-"], dir.path());
+    let commands: Vec<&str> =
+        page.split("```").filter(|block| block.trim_start().starts_with("precipice ")).collect();
+    assert!(commands.len() > 3, "{page}");
+    for command in commands {
+        // A plan is about the server: its clients have all the time there is.
+        for flag in ["--timeout 8s", "--retries 1", "--first-token-timeout 6s"] {
+            assert_eq!(command.contains(flag), !command.contains("precipice plan"), "{flag}: {command}");
+        }
+    }
+}
+
 /// Whether a file has times decides what kind of load it makes, and so which flags would be ignored.
 #[test]
 fn no_flag_of_the_pace_is_dropped_without_a_word() {

@@ -6,7 +6,8 @@ use crate::shell::shell_word;
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::catalog::{gpu, model};
-use precipice_record::{LengthFacts, LoadKind, Source};
+use precipice_flags::{Command as Verb, FLAGS, Flag, Group};
+use precipice_record::Source;
 use serde_json::Value;
 
 /// A command line.
@@ -62,11 +63,8 @@ pub(crate) fn open(view: &View<'_>, commands: &[&Command]) -> Vec<Block> {
     vec![Block::Paragraph(view.line(Text::ReplaceIntro, &[])), Block::List(lines)]
 }
 
-/// Flags of a run that are about its results or its looks and not about what is measured.
-const RESULTS: [&str; 5] = ["out", "no-report", "json", "quiet", "lang"];
-
 /// The same run again: with the settings that it was given, in a directory of its own; else as far as the manifest
-/// tells. (The command line itself may have been a sweep's, and names a directory that is no longer empty.)
+/// says. (The command line itself may have been a sweep's, and names a directory that is no longer empty.)
 pub(crate) fn again(view: &View<'_>) -> Command {
     let given = Given::of(view.manifest);
     let typed = view.manifest.plan.get("command_line").and_then(Value::as_str);
@@ -77,40 +75,42 @@ pub(crate) fn again(view: &View<'_>) -> Command {
     }
     // A sweep's runs have the flags of `run`.
     let simulated = typed.is_some_and(|line| line.starts_with("precipice simulate"));
-    let mut flags = vec![];
+    let mut words = vec![];
     if view.manifest.source == Source::Live && !given.has("url") {
-        flags.push(known_or(Open::Url, "url", view.manifest.server.url.clone()));
+        words.push(known_or(Open::Url, "url", view.manifest.server.url.clone()));
     }
-    flags.extend(given.all().filter(|(name, _)| !RESULTS.contains(name)).map(Flag::given));
-    line(if simulated { "precipice simulate" } else { "precipice run" }, flags)
+    let kept = |flag: &&Flag| flag.group != Group::Output;
+    words.extend(FLAGS.iter().filter(kept).flat_map(|flag| as_given(given, flag)));
+    line(if simulated { "precipice simulate" } else { "precipice run" }, words)
 }
 
 /// The same load at a fixed arrival rate.
 pub(crate) fn at_rate(view: &View<'_>, rate: f64) -> Command {
-    at_pace(view, vec![Flag::of("rate", format!("{rate:.3}"))])
+    at_pace(view, vec![Word::of("rate", format!("{rate:.3}"))])
 }
 
-/// The same load on the built-in engine, with the server's settings as far as the manifest tells and these in
+/// The same load on the built-in engine, with the server's settings as far as the manifest says and these in
 /// their place.
 pub(crate) fn simulated(view: &View<'_>, settings: &[(&'static str, String)]) -> Command {
-    on_the_engine("precipice simulate", view, settings, &[])
+    on_the_engine("precipice simulate", Verb::Simulate, view, settings, &[])
 }
 
 /// The planner on the same load and server.
 pub(crate) fn planned(view: &View<'_>) -> Command {
-    on_the_engine("precipice plan", view, &[], &[])
+    on_the_engine("precipice plan", Verb::Plan, view, &[], &[])
 }
 
 /// A sweep of the same load and server over `what` (`--set ...` or `--preset ...`), which varies these flags.
 pub(crate) fn swept(view: &View<'_>, what: &str, varied: &[&str]) -> Command {
-    on_the_engine(&format!("precipice sweep {what}"), view, &[], varied)
+    on_the_engine(&format!("precipice sweep {what}"), Verb::Sweep, view, &[], varied)
 }
 
 /// Flags of the pool: one stands for the other.
 const POOL: [&str; 2] = ["num-gpu-blocks-override", "kv-cache-memory-bytes"];
 
 fn on_the_engine(
-    verb: &str,
+    text: &str,
+    verb: Verb,
     view: &View<'_>,
     settings: &[(&'static str, String)],
     varied: &[&str],
@@ -121,17 +121,16 @@ fn on_the_engine(
         let bound = |other: &str| (other, name) == ("concurrency", "stagger");
         others.any(|other| other == name || bound(other) || (POOL.contains(&other) && POOL.contains(&name)))
     };
-    let mut flags: Vec<Flag> =
-        load_flags(view, pace(view)).into_iter().filter(|flag| !replaced(&flag.name)).collect();
-    flags.extend(engine_flags(view).into_iter().filter(|flag| !replaced(&flag.name)));
-    flags.extend(settings.iter().map(|(name, value)| Flag::of(name, value.clone())));
-    line(verb, [hardware(view), flags].concat())
+    let mut words = [pace(view), load(view), client(view, Some(verb)), engine(view)].concat();
+    words.retain(|word| !replaced(&word.name));
+    words.extend(settings.iter().map(|(name, value)| Word::of(name, value.clone())));
+    line(text, [hardware(view), words].concat())
 }
 
-fn at_pace(view: &View<'_>, pace: Vec<Flag>) -> Command {
+fn at_pace(view: &View<'_>, pace: Vec<Word>) -> Command {
     if view.manifest.source == Source::Simulated {
-        let flags = [hardware(view), load_flags(view, pace), engine_flags(view)].concat();
-        return line("precipice simulate", flags);
+        let client = client(view, Some(Verb::Simulate));
+        return line("precipice simulate", [hardware(view), pace, load(view), client, engine(view)].concat());
     }
     on_the_server("precipice run", view, pace)
 }
@@ -144,24 +143,25 @@ pub(crate) fn limits_tried(view: &View<'_>, limits: &str) -> Command {
     on_the_server(&verb, view, pace(view))
 }
 
-fn on_the_server(verb: &str, view: &View<'_>, pace: Vec<Flag>) -> Command {
+fn on_the_server(text: &str, view: &View<'_>, pace: Vec<Word>) -> Command {
     let (server, given) = (&view.manifest.server, Given::of(view.manifest));
-    let mut flags = vec![known_or(Open::Url, "url", server.url.clone())];
-    flags.extend(server.model.clone().map(|model| Flag::of("model", model)));
-    flags.extend(load_flags(view, pace));
-    flags.extend(given.all().filter(|(name, _)| ASKED.contains(name)).map(Flag::given));
-    line(verb, flags)
+    let mut words = vec![known_or(Open::Url, "url", server.url.clone())];
+    words.extend(server.model.clone().map(|model| Word::of("model", model)));
+    words.extend([pace, load(view), client(view, None)].concat());
+    let form = |flag: &&Flag| flag.group == Group::Target && !["url", "model"].contains(&flag.name);
+    words.extend(FLAGS.iter().filter(form).flat_map(|flag| as_given(given, flag)));
+    line(text, words)
 }
 
 /// `--name value`; a switch has no value.
 #[derive(Debug, Clone)]
-struct Flag {
+struct Word {
     name: String,
     value: Option<String>,
     open: Option<Open>,
 }
 
-impl Flag {
+impl Word {
     fn of(name: &str, value: impl Into<String>) -> Self {
         Self { name: name.to_owned(), value: Some(value.into()), open: None }
     }
@@ -169,155 +169,111 @@ impl Flag {
     fn switch(name: &str) -> Self {
         Self { name: name.to_owned(), value: None, open: None }
     }
-
-    fn given((name, value): (&str, Option<&str>)) -> Self {
-        let open = (name == "header").then_some(Open::Header);
-        Self { name: name.to_owned(), value: value.map(str::to_owned), open }
-    }
 }
 
-fn known_or(open: Open, name: &str, value: Option<String>) -> Flag {
+fn known_or(open: Open, name: &str, value: Option<String>) -> Word {
     match value {
-        Some(value) => Flag::of(name, value),
-        None => Flag { open: Some(open), ..Flag::of(name, open.word()) },
+        Some(value) => Word::of(name, value),
+        None => Word { open: Some(open), ..Word::of(name, open.word()) },
     }
 }
 
-fn known<const N: usize>(flags: [(&str, Option<String>); N]) -> Vec<Flag> {
-    flags.into_iter().filter_map(|(name, value)| Some(Flag::of(name, value?))).collect()
+/// A flag as it was given; several times where it was.
+fn as_given(given: Given<'_>, flag: &Flag) -> Vec<Word> {
+    // Values of headers are not kept.
+    let open = (flag.name == "header").then_some(Open::Header);
+    let values = given.values(flag.name);
+    if flag.switch {
+        let on = values.contains(&"true");
+        return on.then(|| Word::switch(flag.name)).into_iter().collect();
+    }
+    values.into_iter().map(|value| Word { open, ..Word::of(flag.name, value) }).collect()
 }
 
-/// Flags of how a real server is asked, of which the manifest has no fact that says the same.
-const ASKED: [&str; 6] = ["header", "ca-cert", "api-key-env", "extra-body", "allow-eos", "endpoint"];
+/// A flag as it was given, else as the manifest has it.
+fn given_or_known(view: &View<'_>, flag: &Flag) -> Vec<Word> {
+    let words = as_given(Given::of(view.manifest), flag);
+    if !words.is_empty() {
+        return words;
+    }
+    known(view, flag).into_iter().collect()
+}
 
-/// Flags of the load of which the manifest has no fact that says the same.
-const LOAD: [&str; 9] = [
-    "data",
-    "shuffle",
-    "trace-block-tokens",
-    "trace-time-unit",
-    "priority",
-    "prefix-tokens",
-    "prefix-groups",
-    "prefix-zipf",
-    "reuse-prompts",
-];
+/// A flag as the manifest has it.
+fn known(view: &View<'_>, flag: &Flag) -> Option<Word> {
+    let value = flag.fact.and_then(|fact| fact(view.manifest))?;
+    Some(if flag.switch { Word::switch(flag.name) } else { Word::of(flag.name, value) })
+}
 
-/// Flags of the pace, beside rate and concurrency.
-const PACE: [&str; 4] = ["arrivals", "burstiness", "stagger", "trace-speed"];
-
-/// Flags of the built-in engine of which the manifest has no fact that says the same.
-const ENGINE: [&str; 9] = [
-    "gpu-memory",
-    "gpu-bandwidth",
-    "gpu-tflops",
-    "hf-overrides",
-    "max-num-queued-reqs",
-    "scheduling-policy",
-    "long-prefill-token-threshold",
-    "no-scheduler-reserve-full-isl",
-    "watermark",
-];
+fn of_group(group: Group) -> impl Iterator<Item = &'static Flag> {
+    FLAGS.iter().filter(move |flag| flag.group == group)
+}
 
 /// Model and GPU by the catalog, or as the built-in engine was given them.
-fn hardware(view: &View<'_>) -> Vec<Flag> {
+fn hardware(view: &View<'_>) -> Vec<Word> {
     let server = &view.manifest.server;
     let given = Given::of(view.manifest);
     let of_engine = |name: &str| {
         let named = view.manifest.source == Source::Simulated;
         given.one(name).filter(|_| named).map(str::to_owned)
     };
-    let model = known_or(Open::Model, "model", of_engine("model").or_else(|| model(server)));
+    let shape = of_engine("model-config").or_else(|| of_engine("model"));
+    let model = known_or(Open::Model, "model", shape.or_else(|| model(server)));
     let times = match of_engine("profile") {
-        Some(profile) => Flag::of("profile", profile),
-        None => known_or(Open::Gpu, "gpu", of_engine("gpu").or_else(|| gpu(server))),
+        Some(profile) => vec![Word::of("profile", profile)],
+        // Described by flags of its own.
+        None if of_engine("gpu-memory").is_some() => vec![],
+        None => vec![known_or(Open::Gpu, "gpu", of_engine("gpu").or_else(|| gpu(server)))],
     };
-    vec![model, times]
+    [vec![model], times].concat()
 }
 
 /// How often requests come, the end of a ramp and the spread of the gaps with it.
-fn pace(view: &View<'_>) -> Vec<Flag> {
-    let load = &view.manifest.load;
-    let given = Given::of(view.manifest);
-    let flag = match load.kind {
-        LoadKind::Closed => "concurrency",
-        LoadKind::Open | LoadKind::OpenCapped | LoadKind::Trace => "max-in-flight",
-    };
-    let mut pace = known([(flag, load.concurrency.map(|n| n.to_string()))]);
-    let rate = load.rate_per_s.map(|rate| match load.rate_end_per_s {
-        Some(end) => format!("{rate}..{end}"),
-        None => rate.to_string(),
-    });
-    // As given it also says how long a ramp takes.
-    let rate = rate.map(|rate| given.one("rate").map_or(rate, str::to_owned));
-    pace.extend(rate.map(|rate| Flag::of("rate", rate)));
-    pace.extend(given.all().filter(|(name, _)| PACE.contains(name)).map(Flag::given));
-    // Of another producer; 1 is Poisson, the default.
-    let burstiness = load.burstiness.filter(|&shape| !given.kept() && shape != 1.0);
-    pace.extend(burstiness.map(|shape| Flag::of("burstiness", shape.to_string())));
-    pace
+fn pace(view: &View<'_>) -> Vec<Word> {
+    let kept = Given::of(view.manifest).kept();
+    // Where settings are kept, the spread of the gaps is among them, under one of two names.
+    of_group(Group::Pace)
+        .filter(|flag| !(kept && flag.name == "burstiness" && !Given::of(view.manifest).has(flag.name)))
+        .flat_map(|flag| given_or_known(view, flag))
+        .collect()
 }
 
-fn load_flags(view: &View<'_>, pace: Vec<Flag>) -> Vec<Flag> {
-    let load = &view.manifest.load;
+fn load(view: &View<'_>) -> Vec<Word> {
     let given = Given::of(view.manifest);
-    let mut flags = pace;
-    flags.extend(known([
-        ("requests", load.requests.map(|n| n.to_string())),
-        ("duration", load.duration_s.map(|s| format!("{s}s"))),
-        ("input-tokens", lengths(given, "input-tokens", load.input_tokens)),
-        ("output-tokens", lengths(given, "output-tokens", load.output_tokens)),
-        ("warmup", Some(load.warmup).filter(|n| *n > 0).map(|n| n.to_string())),
-        ("seed", load.seed.map(|seed| seed.to_string())),
-    ]));
-    flags.extend(given.all().filter(|(name, _)| LOAD.contains(name)).map(Flag::given));
-    flags
+    // Lengths that a file has are not a distribution to draw from.
+    let of_file =
+        |flag: &&Flag| flag.name.ends_with("put-tokens") && given.has("data") && !given.has(flag.name);
+    of_group(Group::Load).filter(|flag| !of_file(flag)).flat_map(|flag| given_or_known(view, flag)).collect()
 }
 
-/// As the plan gave them; else, unless a file has them, the length that all had, or evenly between the shortest and
-/// the longest.
-fn lengths(given: Given<'_>, name: &str, seen: Option<LengthFacts>) -> Option<String> {
-    given.one(name).map(str::to_owned).or_else(|| {
-        seen.filter(|_| !given.has("data")).map(|all| {
-            if all.min == all.max { all.max.to_string() } else { format!("uniform:{}-{}", all.min, all.max) }
+/// How long a client waits and how often it tries, as far as the command knows it; `None` is `run` and all of them.
+fn client(view: &View<'_>, verb: Option<Verb>) -> Vec<Word> {
+    let given = Given::of(view.manifest);
+    // On the built-in engine only what acts there.
+    let acts = |flag: &&Flag| verb.is_none_or(|verb| flag.is_of(verb) && flag.simulated);
+    of_group(Group::Client).filter(acts).flat_map(|flag| as_given(given, flag)).collect()
+}
+
+/// The server's settings as the manifest has them, and those of the built-in engine that it has no fact for.
+fn engine(view: &View<'_>) -> Vec<Word> {
+    let given = Given::of(view.manifest);
+    let built_in = view.manifest.source == Source::Simulated;
+    of_group(Group::Engine)
+        // The machine is named before; the values of a preset are all here.
+        .filter(|flag| !["gpu", "profile", "preset"].contains(&flag.name))
+        .flat_map(|flag| match flag.fact {
+            Some(_) => known(view, flag).into_iter().collect(),
+            None if built_in => as_given(given, flag),
+            None => vec![],
         })
-    })
+        .collect()
 }
 
-fn engine_flags(view: &View<'_>) -> Vec<Flag> {
-    let server = &view.manifest.server;
-    let kv = server.kv.clone().unwrap_or_default();
-    let bytes = kv.bytes.filter(|_| kv.num_gpu_blocks.is_none());
-    let typed = kv.cache_dtype.filter(|dtype| dtype != "auto");
-    let mut flags = known([
-        ("tensor-parallel-size", server.tensor_parallel_size.filter(|&n| n > 1).map(|n| n.to_string())),
-        ("max-num-seqs", server.max_num_seqs.map(|n| n.to_string())),
-        ("max-num-batched-tokens", server.max_num_batched_tokens.map(|n| n.to_string())),
-        ("max-model-len", server.max_model_len.map(|n| n.to_string())),
-        ("kv-cache-dtype", typed),
-        // Blocks count only with their size.
-        ("block-size", kv.block_size.filter(|&size| size != 16).map(|n| n.to_string())),
-        ("num-gpu-blocks-override", kv.num_gpu_blocks.map(|n| n.to_string())),
-        ("kv-cache-memory-bytes", bytes.map(|n| n.to_string())),
-    ]);
-    if view.manifest.source == Source::Simulated {
-        let given = Given::of(view.manifest).all().filter(|(name, _)| ENGINE.contains(name));
-        flags.extend(given.map(Flag::given));
-    }
-    let off = [
-        ("no-enable-prefix-caching", server.prefix_caching),
-        ("no-enable-chunked-prefill", server.chunked_prefill),
-        ("no-async-scheduling", server.async_scheduling),
-    ];
-    flags.extend(off.into_iter().filter(|(_, on)| *on == Some(false)).map(|(name, _)| Flag::switch(name)));
-    flags
-}
-
-fn line(verb: &str, flags: Vec<Flag>) -> Command {
-    let word = |flag: &Flag| match &flag.value {
-        Some(value) => format!("--{} {}", flag.name, shell_word(value)),
-        None => format!("--{}", flag.name),
+fn line(verb: &str, words: Vec<Word>) -> Command {
+    let text = |word: &Word| match &word.value {
+        Some(value) => format!("--{} {}", word.name, shell_word(value)),
+        None => format!("--{}", word.name),
     };
-    let parts: Vec<String> = std::iter::once(verb.to_owned()).chain(flags.iter().map(word)).collect();
-    Command { text: parts.join(" \\\n  "), open: flags.into_iter().filter_map(|flag| flag.open).collect() }
+    let parts: Vec<String> = std::iter::once(verb.to_owned()).chain(words.iter().map(text)).collect();
+    Command { text: parts.join(" \\\n  "), open: words.into_iter().filter_map(|word| word.open).collect() }
 }

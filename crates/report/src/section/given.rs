@@ -1,10 +1,8 @@
 //! What a run was given on its command line or in a file, as its manifest keeps it.
 
+use precipice_flags::Origin;
 use precipice_record::Manifest;
 use serde_json::{Map, Value};
-
-/// Where a setting must have come from to be one that was given; all others are defaults.
-const GIVEN: [&str; 2] = ["command line", "config file"];
 
 /// Settings by the names of their flags. Empty where the producer keeps none.
 #[derive(Debug, Clone, Copy)]
@@ -31,24 +29,17 @@ impl<'a> Given<'a> {
         values(self.0?.get(name)?)?.first()?.as_str()
     }
 
-    /// All that were given, by name, a value each; a switch has none.
-    pub(crate) fn all(self) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
-        let settings = self.0.into_iter().flatten();
-        settings.flat_map(|(name, setting)| {
-            let values = values(setting).into_iter().flatten().filter_map(Value::as_str);
-            // A switch that a file turns off is not there.
-            values.filter(|&value| value != "false").map(move |value| {
-                let switch = value == "true";
-                (name.as_str(), Some(value).filter(|_| !switch))
-            })
-        })
+    /// Its values, in the order in which they were given; a switch has `true` or, where a file turns it off, `false`.
+    pub(crate) fn values(self, name: &str) -> Vec<&'a str> {
+        let given = self.0.and_then(|settings| values(settings.get(name)?));
+        given.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 }
 
 /// Values of a setting that was given.
 fn values(setting: &Value) -> Option<&Vec<Value>> {
-    let from = setting["from"].as_str()?;
-    GIVEN.contains(&from).then(|| setting["value"].as_array()).flatten()
+    let from = Origin::named(setting["from"].as_str()?)?;
+    from.is_given().then(|| setting["value"].as_array()).flatten()
 }
 
 #[cfg(test)]
@@ -58,7 +49,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn defaults_are_not_given_and_switches_have_no_value() {
+    fn defaults_are_not_given() {
         let plan = json!({"settings": {
             "header": {"value": ["A: ...", "B: ..."], "from": "command line"},
             "no-async-scheduling": {"value": ["true"], "from": "config file"},
@@ -67,11 +58,9 @@ mod tests {
         }});
         let manifest = Manifest { plan, ..Manifest::default() };
         let given = Given::of(&manifest);
-        let all: Vec<_> = given.all().collect();
-        assert_eq!(
-            all,
-            [("header", Some("A: ...")), ("header", Some("B: ...")), ("no-async-scheduling", None)]
-        );
+        assert_eq!(given.values("header"), ["A: ...", "B: ..."]);
+        assert_eq!(given.values("no-async-scheduling"), ["true"]);
+        assert!(given.values("no-metrics").is_empty());
         assert_eq!((given.one("header"), given.one("seed"), given.kept()), (Some("A: ..."), None, true));
         assert!(!Given::of(&Manifest::default()).kept());
     }

@@ -2,7 +2,7 @@
 
 use super::options;
 use crate::args::calibrate::CalibrateArgs;
-use crate::args::target::{ClientArgs, SamplerArgs};
+use crate::args::target::{ClientArgs, PatienceArgs, SamplerArgs};
 use crate::commands::{directory, live};
 use crate::outcome::usage;
 use crate::printer;
@@ -127,12 +127,10 @@ fn sweep(args: &CalibrateArgs, found: &Preflight, stages: &[Stage]) -> Result<Ve
 
 fn drive(plan: &Plan, found: &Preflight) -> Result<Run> {
     let client = ClientArgs {
-        timeout: None,
+        patience: PatienceArgs { timeout: None, first_token_timeout: None, retries: 0 },
         connect_timeout: Duration::from_secs(10),
-        first_token_timeout: None,
         token_timeout: None,
         drain_timeout: None,
-        retries: 0,
         client_threads: None,
         strict: false,
     };

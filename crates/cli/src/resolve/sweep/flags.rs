@@ -1,23 +1,20 @@
 //! The flags of `precipice run` as words: what all runs share, and a run's own.
 
-use crate::args::engine::EngineArgs;
-use crate::args::{Cli, Command};
-use crate::config::{self, Parsed};
+use crate::args::Command;
+use crate::config::{self, Parsed, Setting};
 use crate::outcome::usage;
 use anyhow::Result;
-use clap::{Args as _, CommandFactory as _};
 use precipice_decide::sweep::Point;
+use precipice_flags::{self as flags, Flag, Group};
 use std::ffi::OsString;
-
-/// Flags of `run` that a sweep uses for itself.
-const OWN: [&str; 7] = ["out", "no-report", "json", "quiet", "lang", "print-config", "config"];
 
 /// Flags that are the same for all runs: one server, and no secret among the results.
 const SHARED: [&str; 4] = ["url", "metrics-url", "header", "api-key-env"];
 
-/// Can be varied by a sweep.
+/// Can be varied by a sweep, which uses those of the output itself.
 pub(super) fn may_vary(name: &str) -> bool {
-    !OWN.contains(&name) && !SHARED.contains(&name)
+    let own = Flag::named(name).is_some_and(|flag| flag.group == Group::Output);
+    !own && !SHARED.contains(&name)
 }
 
 /// Long names with the words that give them.
@@ -30,24 +27,26 @@ pub(super) fn given(flags: &Flags, name: &str) -> bool {
 
 /// `run` has a flag of this name.
 pub(super) fn of_run(name: &str) -> bool {
-    has(&Cli::command().find_subcommand("run").cloned().unwrap_or_default(), name)
+    Flag::named(name).is_some()
 }
 
 /// A flag of the engine: a real server has it at its start, if at all.
 pub(super) fn of_engine(name: &str) -> bool {
-    has(&EngineArgs::augment_args(clap::Command::default()), name)
+    Flag::named(name).is_some_and(|flag| flag.group == Group::Engine)
 }
 
-fn has(command: &clap::Command, name: &str) -> bool {
-    command.get_arguments().any(|arg| arg.get_long() == Some(name))
-}
-
-/// The flags of the command line that are flags of `run`, less what is varied.
-pub(super) fn base(words: &[OsString], points: &[Point]) -> Flags {
+/// The settings of the sweep that its runs share: flags of `run` that were given, less what is varied.
+pub(super) fn base(settings: &[Setting], points: &[Point]) -> Flags {
     let varied = |name: &str| points.iter().any(|point| point.get(name).is_some());
-    config::flags("sweep", words)
-        .into_iter()
-        .filter(|(name, _)| of_run(name) && !OWN.contains(&name.as_str()) && !varied(name))
+    let shared = |name: &str| {
+        let of_run = Flag::named(name).filter(|flag| flag.is_of(flags::Command::Sweep));
+        of_run.is_some_and(|flag| flag.group != Group::Output) && !varied(name)
+    };
+    settings
+        .iter()
+        .filter(|setting| setting.origin.is_given() && shared(&setting.name))
+        .map(|setting| (setting.name.clone(), setting.words()))
+        .filter(|(_, words)| !words.is_empty())
         .collect()
 }
 
@@ -55,12 +54,7 @@ pub(super) fn base(words: &[OsString], points: &[Point]) -> Flags {
 pub(super) fn words(base: &Flags, point: &Point, seed: Option<u64>) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["precipice".into(), "run".into()];
     words.extend(base.iter().flat_map(|(_, words)| words.clone()));
-    let cli = Cli::command();
-    let run = cli.find_subcommand("run");
-    let flag = |name: &str| {
-        run.and_then(|run| run.get_arguments().find(|arg| arg.get_long() == Some(name)))
-            .map(|arg| arg.get_action().takes_values())
-    };
+    let flag = |name: &str| Flag::named(name).map(|flag| !flag.switch);
     for (name, value) in &point.0 {
         match (flag(name), value.as_str()) {
             (None, _) | (Some(false), "false") => {}

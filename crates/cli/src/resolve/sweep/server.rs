@@ -5,10 +5,9 @@ use crate::outcome::usage;
 use crate::units;
 use anyhow::Result;
 use precipice_decide::sweep::Point;
+use precipice_flags::{Flag, Group};
 use precipice_report::shell_word;
 
-/// Flags of `run` that describe the built-in engine and are no flags of a server.
-const DESCRIBE: [&str; 5] = ["gpu", "profile", "gpu-memory", "gpu-bandwidth", "gpu-tflops"];
 /// Sizes in bytes, which vLLM reads with units of its own.
 const BYTES: [&str; 1] = ["kv-cache-memory-bytes"];
 /// Sizes in tokens, likewise: its `2k` is 2000.
@@ -23,6 +22,11 @@ pub(crate) struct Restart {
     pub(crate) command: String,
     /// Runs with the same need no restart between them.
     pub(crate) state: String,
+}
+
+/// Describes the built-in engine and is no flag of a server.
+fn describes(name: &str) -> bool {
+    Flag::named(name).is_some_and(|flag| flag.group == Group::Engine && !flag.vllm)
 }
 
 /// A setting belongs to the server, not to the load.
@@ -46,7 +50,7 @@ pub(super) fn restart(
         settings.push((name.clone(), value(name, words)));
     }
     settings.extend(point.0.iter().filter(|(name, _)| of_server(name)).cloned());
-    if let Some((name, _)) = settings.iter().find(|(name, _)| DESCRIBE.contains(&name.as_str())) {
+    if let Some((name, _)) = settings.iter().find(|(name, _)| describes(name)) {
         return Err(usage(format!(
             "--{name} describes the built-in engine; with --url the server is what it is: leave it out"
         )));
@@ -86,11 +90,7 @@ pub(super) fn restart(
 /// The value among the words that give a flag; a switch is true.
 fn value(name: &str, words: &[std::ffi::OsString]) -> String {
     let first = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    match (first.strip_prefix(&format!("--{name}=")), words.get(1)) {
-        (Some(inline), _) => inline.to_owned(),
-        (None, Some(word)) => word.to_string_lossy().into_owned(),
-        (None, None) => "true".to_owned(),
-    }
+    first.strip_prefix(&format!("--{name}=")).unwrap_or("true").to_owned()
 }
 
 fn plain(name: &str, value: &str) -> Result<String> {
