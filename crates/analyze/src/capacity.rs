@@ -1,7 +1,7 @@
 //! What the server could hold, and what this load asked it to hold.
 
 use crate::client::ClientPart;
-use crate::findings::{CapacityFindings, ResidentEstimate};
+use crate::findings::{Basis, CapacityFindings, ResidentEstimate};
 use precipice_engine::catalog::{Deployment, KvDtype, ModelShape};
 use precipice_record::{KvPoolFacts, RequestRow, Run, ServerFacts, Source};
 
@@ -57,7 +57,7 @@ pub(crate) fn analyze(
         tokens_per_request: whole,
         bytes_per_request: whole.and_then(bytes_of),
         concurrency: asked,
-        kv_bytes_basis: per_token.map(|(_, basis)| basis.to_owned()),
+        kv_bytes_basis: per_token.map(|(_, basis)| basis),
         // A request lives in one pool: what fits is counted in each, and then added up.
         resident: resident(&shapes, usable(facts), block(facts), running_mean, Z95).in_all(replicas),
         replicas: seen,
@@ -93,18 +93,18 @@ fn block(facts: &ServerFacts) -> u64 {
 }
 
 /// Bytes and where they come from.
-fn kv_bytes_per_token(facts: &ServerFacts) -> Option<(u64, &'static str)> {
+fn kv_bytes_per_token(facts: &ServerFacts) -> Option<(u64, Basis)> {
     let kv = facts.kv.clone().unwrap_or_default();
     if let Some(bytes) = kv.bytes_per_token {
-        return Some((bytes, "reported"));
+        return Some((bytes, Basis::Reported));
     }
     if let Some(bytes) = by_shape(facts, &kv) {
-        return Some((bytes, "model_shape"));
+        return Some((bytes, Basis::ModelShape));
     }
     let tokens = pool_tokens(facts).filter(|&tokens| tokens > 0)?;
     // The log rounds the pool to a hundredth of a GiB at worst, so the quotient is near, not exact.
     let gpus = f64::from(facts.tensor_parallel_size.unwrap_or(1));
-    Some(((kv.bytes? as f64 * gpus / tokens as f64).round() as u64, "pool"))
+    Some(((kv.bytes? as f64 * gpus / tokens as f64).round() as u64, Basis::Pool))
 }
 
 fn by_shape(facts: &ServerFacts, kv: &KvPoolFacts) -> Option<u64> {

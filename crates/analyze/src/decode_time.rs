@@ -1,7 +1,7 @@
 //! What others took from the decoding of each request.
 
 use crate::client::ClientPart;
-use crate::findings::DecodeTime;
+use crate::findings::{Basis, DecodeTime};
 use crate::schedule::{Absence, Schedule};
 use crate::stats::order::{mean, median};
 use crate::wall_clock::Ledger;
@@ -37,7 +37,7 @@ pub(crate) fn shares(run: &Run, client: &ClientPart, schedule: &Schedule, ledger
         let taken: Vec<Taken> =
             rows.iter().map(|&(row, span)| taken(client, ledger, span, row, own.get(&row))).collect();
         of_steps(&mut found, &taken);
-        found.basis = schedule.basis.map(|basis| basis.code().to_owned());
+        found.basis = schedule.basis;
     } else if let Some(gap) = client.findings.itl_ms.p50 {
         let shares: Vec<f64> = rows
             .iter()
@@ -50,7 +50,7 @@ pub(crate) fn shares(run: &Run, client: &ClientPart, schedule: &Schedule, ledger
         let kept: Vec<f64> = shares.iter().zip(&times).map(|(share, time)| time * (1.0 - share)).collect();
         found.undisturbed_s = mean(&kept).map(|ns| ns / 1e9);
         summarise(&mut found, &shares);
-        found.basis = found.undisturbed_s.map(|_| "median_gap".to_owned());
+        found.basis = found.undisturbed_s.map(|_| Basis::MedianGap);
     }
     found
 }

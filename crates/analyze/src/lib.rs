@@ -122,7 +122,7 @@ fn explain(
     let ledger = wall_clock::Ledger::of(&schedule.steps, hidden);
     let share = if ledger.is_empty() {
         let prompts = asked.ok().map(Asked::prompt_tokens);
-        let because = asked.err().or(schedule.no_replay).map(str::to_owned);
+        let because = asked.err().or(schedule.no_replay);
         let share = wall_clock::modelled(client, server, window, (prompts, recompute.recomputed_tokens));
         WallClockShare { modelled_because: because.filter(|_| share.basis.is_some()), ..share }
     } else {

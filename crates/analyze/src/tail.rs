@@ -4,7 +4,7 @@
 //! recomputation was in the steps of the gap. What nothing explains is `unknown`.
 
 use crate::client::ClientPart;
-use crate::findings::{Gap, PreemptionEvent};
+use crate::findings::{Cause, Gap, PreemptionEvent};
 use crate::schedule::Schedule;
 use crate::server::ServerPart;
 use crate::wall_clock::Ledger;
@@ -36,15 +36,15 @@ pub(crate) fn explain(gaps: &mut [Gap], evidence: &Evidence<'_>) {
     let firsts = evidence.first_tokens();
     for (gap, own) in gaps.iter_mut().zip(own) {
         let cause = if own {
-            "own_preemption"
+            Cause::OwnPreemption
         } else if evidence.stalled(gap) {
-            "client_stall"
+            Cause::ClientStall
         } else if evidence.ledger.is_empty() {
             evidence.by_first_tokens(gap, &firsts, &returns)
         } else {
             evidence.by_steps(gap)
         };
-        gap.cause = Some(cause.to_owned());
+        gap.cause = Some(cause);
     }
 }
 
@@ -111,15 +111,15 @@ impl Evidence<'_> {
     }
 
     /// What the steps of the gap took beyond decoding; it must be most of what the gap is longer than usual.
-    fn by_steps(&self, gap: &Gap) -> &'static str {
+    fn by_steps(&self, gap: &Gap) -> Cause {
         let parts = self.ledger.between(self.time(gap.from_s), self.time(gap.to_s) + 1_000);
         let more = (gap.ms / 1e3 - self.usual_s()) * 1e9;
         if parts.prefill + parts.recompute < 0.5 * more {
-            "unknown"
+            Cause::Unknown
         } else if parts.recompute > parts.prefill {
-            "others_recompute"
+            Cause::OthersRecompute
         } else {
-            "others_prefill"
+            Cause::OthersPrefill
         }
     }
 
@@ -135,8 +135,8 @@ impl Evidence<'_> {
     /// Without steps: the step that ends a gap put out the first token of another request, so its prefill was in it; or
     /// the next token of one that came back. A prompt of several budgets takes as many long steps in a row, of which only
     /// the last one shows.
-    fn by_first_tokens(&self, gap: &Gap, firsts: &[(f64, u32)], returns: &[(f64, u32)]) -> &'static str {
-        let Some(&row) = self.rows.get(&(gap.request, gap.attempt)) else { return "unknown" };
+    fn by_first_tokens(&self, gap: &Gap, firsts: &[(f64, u32)], returns: &[(f64, u32)]) -> Cause {
+        let Some(&row) = self.rows.get(&(gap.request, gap.attempt)) else { return Cause::Unknown };
         let times = self.client.streams.times(row);
         let half = (self.usual_s() * 0.5e9) as u64;
         for after in gap.index as usize..times.len().min(gap.index as usize + self.chunks()) {
@@ -150,13 +150,13 @@ impl Evidence<'_> {
                 near.into_iter().any(|&(_, request)| request != gap.request)
             };
             if ends(firsts) {
-                return "others_prefill";
+                return Cause::OthersPrefill;
             }
             if ends(returns) {
-                return "others_recompute";
+                return Cause::OthersRecompute;
             }
         }
-        "unknown"
+        Cause::Unknown
     }
 
     /// Steps that the longest prompt takes.
@@ -169,9 +169,9 @@ impl Evidence<'_> {
 }
 
 /// How many of the listed gaps have each cause.
-pub(crate) fn count(gaps: &[Gap]) -> BTreeMap<String, u64> {
+pub(crate) fn count(gaps: &[Gap]) -> BTreeMap<Cause, u64> {
     let mut causes = BTreeMap::new();
-    for cause in gaps.iter().filter_map(|gap| gap.cause.clone()) {
+    for cause in gaps.iter().filter_map(|gap| gap.cause) {
         *causes.entry(cause).or_insert(0) += 1;
     }
     causes

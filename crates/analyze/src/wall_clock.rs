@@ -5,7 +5,7 @@
 //! tokens. So decoding is what it would have cost undisturbed, and the rest is what was taken from it.
 
 use crate::client::ClientPart;
-use crate::findings::WallClockShare;
+use crate::findings::{Basis, WallClockShare};
 use crate::schedule::Schedule;
 use crate::schedule::Step;
 use crate::server::ServerPart;
@@ -116,7 +116,7 @@ pub(crate) fn by_steps(ledger: &Ledger, window: Window, schedule: &Schedule) -> 
         prefill: Some(total.prefill / all),
         recompute: Some(total.recompute / all),
         idle: Some((all - busy) / all),
-        basis: schedule.basis.map(|basis| basis.code().to_owned()),
+        basis: schedule.basis,
         modelled_because: None,
     }
 }
@@ -153,7 +153,7 @@ pub(crate) fn modelled(
         prefill: again.map(|again| rest * (1.0 - again)),
         recompute: again.map(|again| rest * again),
         idle: Some(1.0 - busy),
-        basis: Some("modelled".to_owned()),
+        basis: Some(Basis::Modelled),
         modelled_because: None,
     }
 }

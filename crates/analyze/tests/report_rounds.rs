@@ -3,6 +3,7 @@
 //! those of `docs/cost-model.md`.
 #![allow(clippy::unwrap_used, reason = "clippy sees no tests in the functions that the tests share")]
 
+use precipice_analyze::findings::{Basis, Cause, TokenCounter};
 use precipice_analyze::{Analysis, Options, analyze};
 use precipice_dialect::Engine;
 use precipice_engine::EngineConfig;
@@ -98,7 +99,7 @@ fn the_loop_is_as_the_scrapes_saw_it_and_as_it_was() {
     let exact = server.control_loop.exact.unwrap();
     assert_eq!((exact.preemptions, exact.kv_before_mean), (38, Some(1.0)));
     within("tokens released", server.preemptions.released_tokens_mean, 6144.0, 8192.0);
-    assert_eq!(server.preemptions.released_basis.as_deref(), Some("exact"));
+    assert_eq!(server.preemptions.released_basis.map(Basis::name), Some("exact"));
 }
 
 #[test]
@@ -117,13 +118,13 @@ fn the_queue_was_where_ttft_went() {
 fn the_hidden_recomputation_is_found() {
     let server = &SECOND.findings.server;
     let ledger = &server.recompute;
-    assert_eq!((ledger.recomputed_tokens, ledger.basis.as_deref()), (Some(263_028.0), Some("steps")));
+    assert_eq!((ledger.recomputed_tokens, ledger.basis.map(Basis::name)), (Some(263_028.0), Some("steps")));
     assert_eq!((ledger.scheduled_tokens, ledger.expected_tokens), (Some(1_311_476), Some(1_048_448)));
     assert_eq!(format!("{:.4e}", ledger.flops_measured.unwrap()), "1.9884e16");
     // The report's own two estimates were 304,000 by FLOPs and 237,000 by the KV released.
     within("recomputed by FLOPs", ledger.by_source.flops, 263_028.0 * 0.97, 263_028.0 * 1.03);
     within("share of the prefill", ledger.share_of_prefill, 0.33, 0.34);
-    let blind = ledger.counters.iter().find(|counter| counter.name == "iteration_tokens").unwrap();
+    let blind = ledger.counters.iter().find(|counter| counter.name == TokenCounter::Iteration).unwrap();
     assert_eq!((blind.measured, blind.expected, blind.blind), (1_048_576.0, 1_048_576.0, true));
     assert!(ledger.reasons.is_empty(), "{:?}", ledger.reasons);
 }
@@ -131,7 +132,7 @@ fn the_hidden_recomputation_is_found() {
 #[test]
 fn the_wall_clock_went_into_decoding() {
     let share = &SECOND.findings.server.wall_clock_share;
-    assert_eq!(share.basis.as_deref(), Some("steps"));
+    assert_eq!(share.basis.map(Basis::name), Some("steps"));
     // The report: 16,457 steps of 23.39 ms are 78 % of 492 s.
     within("decoding", share.decode, 0.75, 0.83);
     let sum = [share.decode, share.prefill, share.recompute, share.idle].into_iter().sum::<Option<f64>>();
@@ -171,7 +172,7 @@ fn what_others_took_from_decoding_is_the_same_by_the_reports_way() {
 fn the_longest_gaps_are_the_preempted_requests() {
     let client = &SECOND.findings.client;
     let second_long = client.longest_gaps.iter().filter(|gap| gap.ms > 1000.0);
-    let causes: Vec<_> = second_long.map(|gap| gap.cause.as_deref()).collect();
+    let causes: Vec<_> = second_long.map(|gap| gap.cause.map(Cause::name)).collect();
     assert_eq!(causes.len(), 38);
     assert!(causes.iter().all(|cause| *cause == Some("own_preemption")), "{causes:?}");
     // Rarer than one gap in a thousand: p99 cannot see them, p99.99 does.

@@ -31,7 +31,7 @@ fn h200(server: &str, run: &str) -> Vec<Diagnosis> {
 }
 
 fn codes(found: &[Diagnosis]) -> Vec<&str> {
-    found.iter().map(|illness| illness.code.as_str()).collect()
+    found.iter().map(|illness| illness.code.name()).collect()
 }
 
 #[track_caller]

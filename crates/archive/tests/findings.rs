@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
-use precipice_analyze::findings::{Gap, SegmentKind};
+use precipice_analyze::findings::{Basis, Cause, Gap, Reason, Reproduced, SegmentKind, TokenCounter};
 use precipice_analyze::{Analysis, Options, analyze};
 use precipice_archive::import::{VllmBenchFiles, vllm_bench};
 use precipice_record::Run;
@@ -93,7 +93,7 @@ fn h200_overload_server() {
     assert!(preemptions.linear_r2.unwrap() > 0.99);
     // One request's context, between its prompt and its whole length.
     assert!((6_144.0..8_192.0).contains(&preemptions.released_tokens_mean.unwrap()));
-    assert_eq!(preemptions.released_basis.as_deref(), Some("gauges_and_tokens"));
+    assert_eq!(preemptions.released_basis.map(Basis::name), Some("gauges_and_tokens"));
     near(server.ttft_parts_ms.queue, 35_600.0, 50.0);
     near(server.ttft_parts_ms.prefill, 250.0, 5.0);
     near(server.ttft_parts_ms.other, 225.5, 0.1);
@@ -180,10 +180,13 @@ fn llama_cpp_overload() {
     assert_eq!((server.ttft_parts_ms.queue, server.ttft_parts_ms.other), (None, None));
     let ledger = &server.recompute;
     assert_eq!((ledger.recomputed_tokens, ledger.flops_measured, ledger.released_tokens), (None, None, None));
-    assert!(ledger.reasons.contains(&"requests_failed".to_owned()));
+    assert!(ledger.reasons.contains(&Reason::RequestsFailed));
     // What was prefill and what recomputation, nobody can tell; what was decoding can be modelled.
     let share = &server.wall_clock_share;
-    assert_eq!((share.prefill, share.recompute, share.basis.as_deref()), (None, None, Some("modelled")));
+    assert_eq!(
+        (share.prefill, share.recompute, share.basis.map(Basis::name)),
+        (None, None, Some("modelled"))
+    );
     assert!(share.decode.is_some() && server.decode_time.taken_share.is_some());
 }
 
@@ -211,19 +214,19 @@ fn h200_recomputation_is_exact_by_the_replayed_schedule() {
     ] {
         let ledger = &analysis.findings.server.recompute;
         assert_eq!(
-            (ledger.recomputed_tokens, ledger.basis.as_deref()),
+            (ledger.recomputed_tokens, ledger.basis.map(Basis::name)),
             (Some(tokens), Some("replay")),
             "{ledger:?}"
         );
         let replay = ledger.replay.as_ref().unwrap();
-        assert_eq!(replay.verified_by, ["preemptions", "flops", "stamps"]);
+        assert_eq!(replay.verified_by, [Reproduced::Preemptions, Reproduced::Flops, Reproduced::Stamps]);
         assert_eq!(replay.flops, Some(flops));
         assert_eq!(ledger.expected_tokens, Some(128 * 8191));
         assert_eq!(ledger.scheduled_tokens, Some(128 * 8191 + tokens as u64));
         near(ledger.flops_measured.map(|measured| measured / flops), 1.0, 1e-12);
         near(ledger.flops_expected.map(|expected| expected / 1.5996e16), 1.0, 0.002);
         // The counter of the scheduler's tokens ends where it would end without any preemption.
-        let blind = ledger.counters.iter().find(|counter| counter.name == "iteration_tokens").unwrap();
+        let blind = ledger.counters.iter().find(|counter| counter.name == TokenCounter::Iteration).unwrap();
         assert_eq!((blind.measured, blind.expected, blind.blind), (1_048_576.0, 1_048_576.0, true));
         // More is dropped than computed again: some of it is found in the prefix cache.
         assert!(ledger.released_tokens.unwrap() > tokens);
@@ -264,7 +267,7 @@ fn h200_gaps_are_attributed() {
         // The rest are the prefills of those who came in, and what others computed again. In the smaller pool's run some
         // events carry several tokens, so that the gap of four streams lies beside the steps that it spans.
         assert_eq!(client.gap_causes.values().sum::<u64>(), 50);
-        let unknown = client.gap_causes.get("unknown").copied().unwrap_or(0);
+        let unknown = client.gap_causes.get(&Cause::Unknown).copied().unwrap_or(0);
         assert!(unknown <= 4, "{:?}", client.gap_causes);
     }
     let long = longer_than_100_ms(&OVERLOAD.findings.client.longest_gaps);
@@ -277,8 +280,11 @@ fn h200_preemptions_have_their_requests() {
     for (analysis, preemptions) in [(&*OVERLOAD, 36), (&*SMALLER_POOL, 31)] {
         let findings = &analysis.findings;
         let events = &findings.server.preemptions.events;
-        let own =
-            findings.client.longest_gaps.iter().filter(|gap| gap.cause.as_deref() == Some("own_preemption"));
+        let own = findings
+            .client
+            .longest_gaps
+            .iter()
+            .filter(|gap| gap.cause.map(Cause::name) == Some("own_preemption"));
         let mut gaps: Vec<(f64, u32)> = own.map(|gap| (gap.from_s, gap.request)).collect();
         gaps.sort_by(|a, b| a.0.total_cmp(&b.0));
         assert_eq!((events.len(), gaps.len()), (preemptions, preemptions));
@@ -290,7 +296,7 @@ fn h200_preemptions_have_their_requests() {
 }
 
 fn own_preemptions(gaps: &[Gap]) -> usize {
-    gaps.iter().filter(|gap| gap.cause.as_deref() == Some("own_preemption")).count()
+    gaps.iter().filter(|gap| gap.cause.map(Cause::name) == Some("own_preemption")).count()
 }
 
 fn longer_than_100_ms(gaps: &[Gap]) -> Vec<Gap> {
@@ -303,13 +309,16 @@ fn h200_gaps_are_attributed_by_the_counter_alone() {
     let mut run = h200_run("kv6.41-seqs128", "overload-6144x2048-c64-a", false);
     run.manifest.server.max_num_seqs = None;
     let findings = analyze(&run, &Options::default()).findings;
-    assert_eq!(findings.server.recompute.reasons, ["replay_settings_unknown"]);
-    assert_eq!(findings.server.recompute.basis.as_deref(), Some("flops"));
+    assert_eq!(findings.server.recompute.reasons, [Reason::ReplaySettingsUnknown]);
+    assert_eq!(findings.server.recompute.basis.map(Basis::name), Some("flops"));
     let long = longer_than_100_ms(&findings.client.longest_gaps);
     assert_eq!((long.len(), own_preemptions(&long)), (36, 36), "{:?}", findings.client.gap_causes);
     // The model of the wall clock is near what the replayed steps say.
     let (modelled, stepped) = (&findings.server.wall_clock_share, &OVERLOAD.findings.server.wall_clock_share);
-    assert_eq!((modelled.basis.as_deref(), stepped.basis.as_deref()), (Some("modelled"), Some("replay")));
+    assert_eq!(
+        (modelled.basis.map(Basis::name), stepped.basis.map(Basis::name)),
+        (Some("modelled"), Some("replay"))
+    );
     near(modelled.decode, stepped.decode.unwrap(), 0.05);
     near(modelled.recompute, stepped.recompute.unwrap(), 0.02);
     let stepped = OVERLOAD.findings.server.decode_time.taken_share.unwrap();
@@ -322,11 +331,14 @@ fn h200_iterations_are_those_of_the_replay() {
     let run = h200_run("kv6.41-seqs128", "overload-6144x2048-c64-a", true);
     let ledger = analyze(&run, &Options::default()).findings.server.recompute;
     assert_eq!(
-        (ledger.recomputed_tokens, ledger.basis.as_deref()),
+        (ledger.recomputed_tokens, ledger.basis.map(Basis::name)),
         (Some(RECOMPUTED[0]), Some("iteration_log"))
     );
     let replay = ledger.replay.as_ref().unwrap();
-    assert_eq!(replay.verified_by, ["preemptions", "flops", "iterations", "stamps"]);
+    assert_eq!(
+        replay.verified_by,
+        [Reproduced::Preemptions, Reproduced::Flops, Reproduced::Iterations, Reproduced::Stamps]
+    );
 }
 
 #[test]
@@ -335,10 +347,13 @@ fn cpu_iterations_tell_the_recomputation() {
     let ledger = &findings.server.recompute;
     // 41,188 logged tokens; 48 requests of 24,585 + 12,288 less 48 last tokens and 1,008 prefix hits of the warm-up.
     assert_eq!((ledger.scheduled_tokens, ledger.expected_tokens), (Some(41_188), Some(35_817)));
-    assert_eq!((ledger.recomputed_tokens, ledger.basis.as_deref()), (Some(5_371.0), Some("iteration_log")));
+    assert_eq!(
+        (ledger.recomputed_tokens, ledger.basis.map(Basis::name)),
+        (Some(5_371.0), Some("iteration_log"))
+    );
     near(ledger.by_source.flops.map(|flops| flops / 5_371.0), 1.0, 0.05);
-    assert_eq!(ledger.reasons, ["replay_prefix_hits"]);
+    assert_eq!(ledger.reasons, [Reason::ReplayPrefixHits]);
     let share = &findings.server.wall_clock_share;
-    assert_eq!(share.basis.as_deref(), Some("iteration_log"));
+    assert_eq!(share.basis.map(Basis::name), Some("iteration_log"));
     assert!(share.recompute.unwrap() > 0.01 && share.decode.unwrap() > 0.5, "{share:?}");
 }

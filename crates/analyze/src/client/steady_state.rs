@@ -4,7 +4,7 @@ use super::View;
 use super::in_flight::InFlight;
 use super::latency::Latency;
 use crate::Options;
-use crate::findings::SteadyState;
+use crate::findings::{Steadiness, SteadySeries, SteadyState};
 use crate::stats::order::mean;
 use crate::stats::trend::{batch_means, theil_sen, theil_sen_interval};
 use precipice_record::{Ns, Phase};
@@ -36,11 +36,15 @@ pub(super) fn judge(view: &View<'_>, in_flight: &InFlight, options: &Options) ->
         let at = |bin: usize| view.window.from + Ns((span as f64 * bin as f64 / BINS as f64) as u64);
         let width = span as f64 / 1e9 / BINS as f64;
         let bins = (0..BINS).map(|bin| in_flight.area(at(bin), at(bin + 1)) / width);
-        (bins.filter(|value| value.is_finite()).collect(), width * BINS as f64, "in_flight")
+        (bins.filter(|value| value.is_finite()).collect(), width * BINS as f64, SteadySeries::InFlight)
     } else {
         let times = body.iter().filter_map(|&row| view.run.requests[row].sent);
         let (first, last) = (times.clone().min(), times.max());
-        (e2el.clone(), first.zip(last).map_or(0.0, |(first, last)| last.since(first).secs()), "e2el_ms")
+        (
+            e2el.clone(),
+            first.zip(last).map_or(0.0, |(first, last)| last.since(first).secs()),
+            SteadySeries::E2el,
+        )
     };
     let size = series.len().div_ceil(LONGEST).max(1);
     let covered = (series.len() / size * size) as f64 / series.len().max(1) as f64;
@@ -54,14 +58,14 @@ pub(super) fn judge(view: &View<'_>, in_flight: &InFlight, options: &Options) ->
     found
 }
 
-fn drift(found: &mut SteadyState, series: &[f64], seconds: f64, of: &str, options: &Options) {
-    found.series = Some(of.to_owned());
+fn drift(found: &mut SteadyState, series: &[f64], seconds: f64, of: SteadySeries, options: &Options) {
+    found.series = Some(of);
     let (Some(slope), Some(level)) = (theil_sen(series), mean(series)) else {
-        found.verdict = Some("too_short".to_owned());
+        found.verdict = Some(Steadiness::TooShort);
         return;
     };
     if series.len() < ENOUGH || seconds <= 0.0 || level <= 0.0 {
-        found.verdict = Some("too_short".to_owned());
+        found.verdict = Some(Steadiness::TooShort);
         return;
     }
     let per_s = |slope: f64| slope * series.len() as f64 / seconds;
@@ -72,9 +76,9 @@ fn drift(found: &mut SteadyState, series: &[f64], seconds: f64, of: &str, option
     found.drift_share = Some(share);
     let certain = low.is_some_and(|low| low > 0.0) || high.is_some_and(|high| high < 0.0);
     let verdict = match (certain && share.abs() > MATTERS, of) {
-        (false, _) => "steady",
-        (true, "in_flight") if share > 0.0 => "overloaded",
-        (true, _) => "drifting",
+        (false, _) => Steadiness::Steady,
+        (true, SteadySeries::InFlight) if share > 0.0 => Steadiness::Overloaded,
+        (true, _) => Steadiness::Drifting,
     };
-    found.verdict = Some(verdict.to_owned());
+    found.verdict = Some(verdict);
 }

@@ -1,7 +1,7 @@
 //! A request that can never be admitted, and everybody behind it.
 
 use super::evidence::Evidence;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use crate::server::grid::{Gauges, Grid};
 use crate::window::Window;
@@ -15,7 +15,7 @@ const STUCK_S: f64 = 10.0;
 const SCRAPES: usize = 3;
 
 pub(super) const RULE: Rule = Rule {
-    code: "admission_hang",
+    illness: Illness::AdmissionHang,
     find,
     titles: &[
         "The engine hung: a request of {request_tokens} tokens needs {blocks} KV blocks, the pool has {usable_blocks}, \

@@ -1,7 +1,7 @@
 //! The load generator itself was too slow, so that the run says little of the server.
 
 use super::evidence::Evidence;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use precipice_record::{LoadKind, WarningCode};
 
@@ -19,7 +19,7 @@ const LATE_MS: f64 = 20.0;
 const BUSY: f64 = 0.9;
 
 pub(super) const RULE: Rule = Rule {
-    code: "client_bottleneck",
+    illness: Illness::ClientBottleneck,
     find,
     titles: &[
         "The client was the bottleneck: 1 % of the requests left {late_p99_ms} late or more",

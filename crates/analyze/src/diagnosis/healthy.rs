@@ -2,11 +2,11 @@
 
 use super::evidence::Evidence;
 use super::waiting::{LASTING, QUEUED};
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 
 pub(super) const RULE: Rule = Rule {
-    code: "healthy",
+    illness: Illness::Healthy,
     find,
     titles: &[
         "Healthy: all {completed} requests completed, {waiting_mean} waited on average, {preemptions} preemptions",

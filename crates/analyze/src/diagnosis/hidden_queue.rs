@@ -1,7 +1,7 @@
 //! Requests are held between the client and the engine, where no gauge counts them.
 
 use super::evidence::Evidence;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 
 /// Share of the client's in-flight area that the server does not see, from which on it is a queue. The network and
@@ -12,7 +12,7 @@ const MISSING: f64 = 0.1;
 const REQUESTS: f64 = 2.0;
 
 pub(super) const RULE: Rule = Rule {
-    code: "hidden_queue",
+    illness: Illness::HiddenQueue,
     find,
     titles: &[
         "A hidden queue: {missing_requests} requests on average ({missing_share} of those in flight) were neither \

@@ -2,11 +2,11 @@
 
 use super::evidence::Evidence;
 use super::waiting::MATTERS;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 
 pub(super) const RULE: Rule = Rule {
-    code: "kv_capacity",
+    illness: Illness::KvCapacity,
     find,
     titles: &[
         "Requests waited for KV cache: {running_mean} of {asked} ran, {waiting_mean} waited, and at {for_kv_share} of \

@@ -36,10 +36,45 @@ pub use waiting::QUEUED;
 use crate::findings::{Diagnosis, Severity};
 use evidence::Evidence;
 
+precipice_record::codes! {
+/// What a run suffers from.
+#[derive(Default)]
+pub enum Illness {
+    /// Nothing is wrong, and that can be seen.
+    Healthy = "healthy",
+    /// A request that can never be admitted holds up all others.
+    AdmissionHang = "admission_hang",
+    /// The load generator itself was too slow.
+    ClientBottleneck = "client_bottleneck",
+    /// Requests wait because the KV pool is full.
+    KvCapacity = "kv_capacity",
+    /// Requests wait behind the limit of sequences.
+    SequenceLimit = "sequence_limit",
+    /// Prompts wait for the token budget of a step.
+    PrefillQueue = "prefill_queue",
+    /// Requests are preempted again and again.
+    PreemptionThrash = "preemption_thrash",
+    /// Requests wait where no gauge of the engine counts them.
+    HiddenQueue = "hidden_queue",
+    /// Decoding is slow although no prompt is in the way.
+    SlowDecoding = "slow_decoding",
+    /// Other requests' prompts hold up the streams.
+    PrefillCrowding = "prefill_crowding",
+    /// The prefix cache answers for prompts that the load did not mean to share.
+    PrefixCache = "prefix_cache",
+    /// The server was still warming up while it was measured.
+    Warmup = "warmup",
+    /// An illness of another version; its own English says what it is.
+    #[default]
+    #[serde(other)]
+    Unknown = "unknown",
+}
+}
+
 /// A rule: what it looks for, and its words.
 struct Rule {
-    /// Stable; the report translates by it.
-    code: &'static str,
+    /// What it finds.
+    illness: Illness,
     /// Says whether the case has it.
     find: fn(&Case<'_>) -> Option<Found>,
     /// The first of which every figure is known is the title.
@@ -55,7 +90,7 @@ struct Found {
 }
 
 /// All rules. Of equal severity, the earlier is told first: health before what is merely worth knowing.
-const RULES: [Rule; 12] = [
+const RULES: &[Rule] = &[
     healthy::RULE,
     admission_hang::RULE,
     client_bottleneck::RULE,
@@ -71,18 +106,12 @@ const RULES: [Rule; 12] = [
 ];
 
 /// Code, titles and remedy of a rule, as templates.
-pub type Templates = (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
+pub type Templates = (Illness, &'static [&'static str], &'static [&'static [&'static str]]);
 
-/// Every code that a diagnosis may have, with its words: a translation has as many, with the same names in them.
-pub const TEMPLATES: [Templates; RULES.len()] = {
-    let mut templates: [Templates; RULES.len()] = [("", &[], &[]); RULES.len()];
-    let mut at = 0;
-    while at < RULES.len() {
-        templates[at] = (RULES[at].code, RULES[at].titles, RULES[at].remedies);
-        at += 1;
-    }
-    templates
-};
+/// Every illness with its words: a translation has as many, with the same names in them.
+pub fn templates() -> impl Iterator<Item = Templates> {
+    RULES.iter().map(|rule| (rule.illness, rule.titles, rule.remedies))
+}
 
 /// Applies every rule; the gravest illness comes first.
 pub(crate) fn diagnose(case: &Case<'_>) -> Vec<Diagnosis> {
@@ -90,7 +119,7 @@ pub(crate) fn diagnose(case: &Case<'_>) -> Vec<Diagnosis> {
         RULES.iter().filter_map(|rule| (rule.find)(case).map(|found| told(rule, found))).collect();
     // Health is said where nothing else is wrong; what is merely worth knowing does not speak against it.
     if found.iter().any(|illness| illness.severity > Severity::Info) {
-        found.retain(|illness| illness.code != healthy::RULE.code);
+        found.retain(|illness| illness.code != Illness::Healthy);
     }
     found.sort_by_key(|illness| std::cmp::Reverse(illness.severity));
     found
@@ -102,9 +131,9 @@ fn told(rule: &Rule, found: Found) -> Diagnosis {
     let title = first(rule.titles);
     let remedy: Vec<String> = rule.remedies.iter().filter_map(|wordings| first(wordings)).collect();
     Diagnosis {
-        code: rule.code.to_owned(),
+        code: rule.illness,
         severity: found.severity,
-        title: title.unwrap_or_else(|| rule.code.replace('_', " ")),
+        title: title.unwrap_or_else(|| rule.illness.name().replace('_', " ")),
         remedy: remedy.join(" "),
         evidence,
     }

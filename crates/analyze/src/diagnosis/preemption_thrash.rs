@@ -1,7 +1,7 @@
 //! Requests are thrown out of the batch again and again.
 
 use super::evidence::Evidence;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use precipice_dialect::Engine;
 use precipice_engine::cost::GraphSizes;
@@ -20,7 +20,7 @@ const OF_WALL_CLOCK: f64 = 0.25;
 const EVERY_REQUEST: f64 = 1.0;
 
 pub(super) const RULE: Rule = Rule {
-    code: "preemption_thrash",
+    illness: Illness::PreemptionThrash,
     find,
     titles: &[
         "{preemptions} preemptions, {a_request} a request: {recomputed_tokens} tokens computed again, \

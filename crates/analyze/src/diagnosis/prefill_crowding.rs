@@ -1,7 +1,7 @@
 //! Streams stand still while others' prompts are computed.
 
 use super::evidence::Evidence;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 
 /// Share of the decode time that others' work takes, from which on it is an illness: a quarter. A step with a whole
@@ -9,7 +9,7 @@ use crate::findings::Severity;
 const HELD_UP: f64 = 0.25;
 
 pub(super) const RULE: Rule = Rule {
-    code: "prefill_crowding",
+    illness: Illness::PrefillCrowding,
     find,
     titles: &[
         "Prefill crowds out decode: others' prompts took {held_up_share} of the streams' time, in gaps of \

@@ -2,14 +2,14 @@
 
 use super::evidence::Evidence;
 use super::waiting::{LASTING, MATTERS};
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 
 /// Share of the mean TTFT from which on this queue is more than the beginning of a burst.
 const OF_TTFT: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
-    code: "prefill_queue",
+    illness: Illness::PrefillQueue,
     find,
     titles: &[
         "Prompts queued for the step budget of {budget_tokens} tokens: {waiting_mean} requests waited on average while \

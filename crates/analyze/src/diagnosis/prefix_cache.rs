@@ -1,7 +1,7 @@
 //! The prefix cache answers for prompts that the load did not mean to share.
 
 use super::evidence::Evidence;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use crate::server::counters;
 use precipice_dialect::{Meaning, Part};
@@ -14,7 +14,7 @@ const BEYOND_PLAN: f64 = 0.05;
 const WITHOUT_PLAN: f64 = 0.3;
 
 pub(super) const RULE: Rule = Rule {
-    code: "prefix_cache",
+    illness: Illness::PrefixCache,
     find,
     titles: &[
         "The prefix cache is contaminated: {hit_share} of the prompt tokens were found in it, where the plan shares \

@@ -2,11 +2,11 @@
 
 use super::evidence::Evidence;
 use super::waiting::MATTERS;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 
 pub(super) const RULE: Rule = Rule {
-    code: "sequence_limit",
+    illness: Illness::SequenceLimit,
     find,
     titles: &[
         "{waiting_mean} requests waited behind the limit of {limit} sequences while {kv_free_share} of the KV pool was \

@@ -1,7 +1,7 @@
 //! Tokens come slowly although nobody is in the way.
 
 use super::evidence::Evidence;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, ModelShape};
 use precipice_engine::cost::{GraphSizes, PhysicalCost};
@@ -16,7 +16,7 @@ const OVER_EXPECTED: f64 = 2.0;
 const READING_MS: f64 = 189.0;
 
 pub(super) const RULE: Rule = Rule {
-    code: "slow_decoding",
+    illness: Illness::SlowDecoding,
     find,
     titles: &[
         "Decoding is slow: {quiet_ms} a token with {running} running, where a step of such a batch takes {expected_ms} by \

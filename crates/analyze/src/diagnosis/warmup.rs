@@ -1,7 +1,7 @@
 //! The server was still warming up while it was measured.
 
 use super::evidence::Evidence;
-use super::{Case, Found, Rule};
+use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use crate::stats::order::{median, quantile};
 use precipice_record::RequestRow;
@@ -20,7 +20,7 @@ const COLD_RATIO: f64 = 3.0;
 const COLD_MS: f64 = 500.0;
 
 pub(super) const RULE: Rule = Rule {
-    code: "warmup",
+    illness: Illness::Warmup,
     find,
     titles: &[
         "A warm-up lies inside the window: the quickest of the first {first_requests} requests had its first token \

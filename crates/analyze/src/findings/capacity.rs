@@ -1,5 +1,6 @@
 //! What the server could hold.
 
+use super::Basis;
 use serde::{Deserialize, Serialize};
 
 /// Capacity for KV, and the demand of this load.
@@ -35,7 +36,7 @@ pub struct CapacityFindings {
     pub concurrency: Option<u64>,
     /// Where `kv_bytes_per_token` comes from: `reported`, `model_shape`, `pool`.
     #[serde(default)]
-    pub kv_bytes_basis: Option<String>,
+    pub kv_bytes_basis: Option<Basis>,
     /// How many fit, by the footprint that a running request has on average; over all replicas.
     #[serde(default)]
     pub resident: ResidentEstimate,

@@ -1,6 +1,6 @@
 //! What the client saw.
 
-use super::Distribution;
+use super::{Cause, Distribution, Steadiness, SteadySeries};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct ClientFindings {
     pub longest_gaps: Vec<Gap>,
     /// How many of the listed gaps have each cause.
     #[serde(default)]
-    pub gap_causes: BTreeMap<String, u64>,
+    pub gap_causes: BTreeMap<Cause, u64>,
     /// `itl_ms` divided evenly over the tokens of an event that carried several; absent where every event
     /// carried one token.
     #[serde(default)]
@@ -108,7 +108,7 @@ pub struct Gap {
     pub to_s: f64,
     /// Why: `own_preemption`, `others_prefill`, `others_recompute`, `client_stall`, `unknown`.
     #[serde(default)]
-    pub cause: Option<String>,
+    pub cause: Option<Cause>,
 }
 
 /// Tokens of the measured requests.
@@ -184,9 +184,9 @@ pub struct PhaseFindings {
 pub struct SteadyState {
     /// `steady`; `overloaded` (an open loop in which more and more is in flight: its latencies grow with the length of the
     /// test and are none of the server's); `drifting`; `too_short` to say.
-    pub verdict: Option<String>,
+    pub verdict: Option<Steadiness>,
     /// What was looked at: `in_flight` of an open loop over the time of sending, `e2el_ms` of a closed loop's body.
-    pub series: Option<String>,
+    pub series: Option<SteadySeries>,
     /// Requests of the body.
     pub requests: u64,
     /// Change of the series a second (Theil and Sen).

@@ -7,6 +7,7 @@
 
 mod capacity;
 mod client;
+mod code;
 mod comparison;
 mod distribution;
 mod recompute;
@@ -17,6 +18,7 @@ pub use client::{
     ClientFindings, Gap, Goodput, Identities, InFlight, PhaseFindings, RequestCounts, ServiceLatency,
     SteadyState, TokenCounts, WithFailures,
 };
+pub use code::{Basis, Cause, Reason, Reproduced, Steadiness, SteadySeries, TokenCounter};
 pub use comparison::{Comparison, ComparisonRow};
 pub use distribution::{Distribution, Interval, Intervals};
 pub use recompute::{DecodeTime, Recompute, RecomputedBySource, ReplayFindings, TokenLedger, WallClockShare};
@@ -24,6 +26,8 @@ pub use server::{
     Area, ControlLoop, CounterCheck, GaugeSummary, KvUsage, LittlesLaw, LoopReading, PreemptionEvent,
     Preemptions, Scrapes, Segment, SegmentKind, ServerFindings, TtftParts,
 };
+
+pub use crate::diagnosis::Illness;
 
 use precipice_record::{RunState, Source, Warning};
 use serde::{Deserialize, Serialize};
@@ -90,8 +94,8 @@ pub enum Severity {
 /// One illness, with what it rests on and what helps.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
-    /// Stable, in snake case.
-    pub code: String,
+    /// Which one.
+    pub code: Illness,
     /// How much it matters.
     pub severity: Severity,
     /// The figures of this run that it rests on.

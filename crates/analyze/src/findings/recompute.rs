@@ -1,5 +1,6 @@
 //! What was computed twice, and what the wall clock was spent on.
 
+use super::{Basis, Reason, Reproduced, TokenCounter};
 use serde::{Deserialize, Serialize};
 
 /// What was computed twice.
@@ -22,7 +23,7 @@ pub struct Recompute {
     /// Share of the wall clock that recomputation took.
     pub share_of_wall_clock: Option<f64>,
     /// What the figure rests on.
-    pub basis: Option<String>,
+    pub basis: Option<Basis>,
     /// Tokens of KV released at preemptions: an upper bound of the recomputation.
     #[serde(default)]
     pub released_tokens: Option<f64>,
@@ -39,9 +40,9 @@ pub struct Recompute {
     /// Mean context of the tokens that these requests need, as the FLOPs formula counts it.
     #[serde(default)]
     pub mean_context_tokens: Option<f64>,
-    /// Why a source cannot tell, as codes (`docs/method.md`).
+    /// Why a source has nothing to say (`docs/method.md`).
     #[serde(default)]
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
 }
 
 /// Tokens computed again, by source.
@@ -62,8 +63,8 @@ pub struct RecomputedBySource {
 /// A token counter of the server against what it would show without preemption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TokenLedger {
-    /// `iteration_tokens`, `prompt_tokens`, `generation_tokens`.
-    pub name: String,
+    /// Which one.
+    pub name: TokenCounter,
     /// Its growth over the window.
     pub measured: f64,
     /// Its growth by the requests alone, nothing computed twice.
@@ -83,9 +84,8 @@ pub struct ReplayFindings {
     pub preemptions: u64,
     /// FLOPs by the server's formula, where the model is known.
     pub flops: Option<f64>,
-    /// What of the server's it gave to the last digit: `preemptions`, `flops`, `iterations`; `stamps` if the client's
-    /// stamps fit it.
-    pub verified_by: Vec<String>,
+    /// What of the server's it reproduced.
+    pub verified_by: Vec<Reproduced>,
 }
 
 /// What of their decoding time (first to last token) others took from the requests, over completed requests of two
@@ -111,7 +111,7 @@ pub struct DecodeTime {
     /// The share in which it had been thrown out itself, its own recomputation included.
     pub preempted_share: Option<f64>,
     /// `steps`, `iteration_log`, `replay`, or `median_gap`: undisturbed is then the median gap for each token.
-    pub basis: Option<String>,
+    pub basis: Option<Basis>,
 }
 
 /// Shares of the wall clock, 0..1, that add up to 1.
@@ -127,8 +127,8 @@ pub struct WallClockShare {
     pub idle: Option<f64>,
     /// `steps`, `iteration_log`, `replay` or `modelled`.
     #[serde(default)]
-    pub basis: Option<String>,
-    /// Where it is modelled: why the run could not be played again, a code as in [`Recompute::reasons`].
+    pub basis: Option<Basis>,
+    /// Where it is modelled: why the run could not be replayed.
     #[serde(default)]
-    pub modelled_because: Option<String>,
+    pub modelled_because: Option<Reason>,
 }

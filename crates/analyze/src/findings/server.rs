@@ -1,5 +1,6 @@
 //! What the server said of itself.
 
+use super::Basis;
 use super::recompute::{DecodeTime, Recompute, WallClockShare};
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +119,7 @@ pub struct Preemptions {
     pub events: Vec<PreemptionEvent>,
     /// `exact` (from the engine's events) or `counter` (from steps of the counter between scrapes).
     #[serde(default)]
-    pub basis: Option<String>,
+    pub basis: Option<Basis>,
     /// Preemptions that shared a scrape interval with another: their own moments are not known.
     #[serde(default)]
     pub unresolved: Option<u64>,
@@ -129,7 +130,7 @@ pub struct Preemptions {
     /// the tokens generated meanwhile), `gauges` (the fall alone). Where the two are null although something was
     /// preempted, why: `scrapes_too_coarse`, `no_kv_gauge`.
     #[serde(default)]
-    pub released_basis: Option<String>,
+    pub released_basis: Option<Basis>,
     /// Preemptions whose release is not to be seen in the gauges: they shared an interval with another, or requests
     /// came and went in it.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! The server's token counters, which count each prompt and each output token once.
 
-use crate::findings::TokenLedger;
+use crate::findings::{Reason, TokenCounter, TokenLedger};
 use crate::schedule::asked::Asked;
 use crate::server::ServerPart;
 use precipice_dialect::Meaning;
@@ -8,7 +8,7 @@ use precipice_dialect::Meaning;
 /// Each counter that the server exposes. `recomputed` is what was computed twice, where it is known.
 pub(super) fn ledgers(
     server: &ServerPart,
-    asked: Result<&Asked, &'static str>,
+    asked: Result<&Asked, Reason>,
     recomputed: Option<f64>,
 ) -> Vec<TokenLedger> {
     let Ok(asked) = asked else { return Vec::new() };
@@ -17,15 +17,15 @@ pub(super) fn ledgers(
     // Of a prompt, vLLM's iteration counter takes what was not found in the prefix cache.
     let computed = asked.cached.map(|cached| prompt - cached as f64 + output);
     let rows = [
-        ("iteration_tokens", Meaning::IterationTokens, computed),
-        ("prompt_tokens", Meaning::PromptTokens, Some(prompt)),
-        ("generation_tokens", Meaning::GenerationTokens, Some(output)),
+        (TokenCounter::Iteration, Meaning::IterationTokens, computed),
+        (TokenCounter::Prompt, Meaning::PromptTokens, Some(prompt)),
+        (TokenCounter::Generation, Meaning::GenerationTokens, Some(output)),
     ];
-    let ledger = |(name, meaning, expected): (&str, Meaning, Option<f64>)| {
+    let ledger = |(name, meaning, expected): (TokenCounter, Meaning, Option<f64>)| {
         let (measured, expected) = (server.grown(meaning)?, expected?);
         let shown = measured - expected;
         Some(TokenLedger {
-            name: name.to_owned(),
+            name,
             measured,
             expected,
             blind: recomputed.is_some_and(|tokens| tokens > 0.0 && shown < 0.5 * tokens),

@@ -1,6 +1,6 @@
 //! The FLOPs counter against the FLOPs that exactly these requests need.
 
-use crate::findings::CapacityFindings;
+use crate::findings::{CapacityFindings, Reason};
 use crate::model;
 use crate::schedule::asked::{Asked, AskedRequest};
 use crate::server::ServerPart;
@@ -31,14 +31,14 @@ pub(crate) struct FlopsLedger {
     /// Σ tokens · context / Σ tokens of the expected work.
     pub(crate) mean_context: Option<f64>,
     /// Why there is no excess.
-    pub(crate) reason: Option<&'static str>,
+    pub(crate) reason: Option<Reason>,
 }
 
 impl FlopsLedger {
     pub(crate) fn of(
         run: &Run,
         server: &ServerPart,
-        asked: Result<&Asked, &'static str>,
+        asked: Result<&Asked, Reason>,
         capacity: &CapacityFindings,
     ) -> Self {
         // The counter is always there; 0 says that it is off.
@@ -47,7 +47,7 @@ impl FlopsLedger {
         let expected = ledger.expect(run, asked);
         ledger.reason = match expected {
             Err(reason) => Some(reason),
-            Ok(()) if measured.is_none() => Some("flops_counter_off"),
+            Ok(()) if measured.is_none() => Some(Reason::FlopsCounterOff),
             Ok(()) => None,
         };
         if let (Some(measured), Some(expected)) = (ledger.measured, ledger.expected) {
@@ -56,7 +56,7 @@ impl FlopsLedger {
             {
                 // On several GPUs each counts its part.
                 ledger.expected = None;
-                ledger.reason = Some("gpus_unknown");
+                ledger.reason = Some(Reason::GpusUnknown);
             } else {
                 ledger.recomputed = ledger.excess(run, measured - expected, expected, asked, capacity);
             }
@@ -70,7 +70,7 @@ impl FlopsLedger {
         self.measured.zip(by_formula).is_some_and(|(measured, flops)| (flops / measured - 1.0).abs() < 1e-9)
     }
 
-    fn expect(&mut self, run: &Run, asked: Result<&Asked, &'static str>) -> Result<(), &'static str> {
+    fn expect(&mut self, run: &Run, asked: Result<&Asked, Reason>) -> Result<(), Reason> {
         let deployment = self.deployment.insert(model::deployment(&run.manifest.server)?);
         let asked = asked?;
         let longest = asked.requests.iter().map(|one| one.prompt).max().unwrap_or(0);
@@ -78,9 +78,9 @@ impl FlopsLedger {
         let chunk = match budget {
             Some(budget) => budget,
             None if run.manifest.server.chunked_prefill == Some(false) => longest,
-            None => return Err("step_budget_unknown"),
+            None => return Err(Reason::StepBudgetUnknown),
         };
-        let cached = asked.cached.ok_or("prefix_hits_unknown")?;
+        let cached = asked.cached.ok_or(Reason::PrefixHitsUnknown)?;
         let share = cached as f64 / (asked.prompt_tokens() as f64).max(1.0);
         let mut work = StepWork::default();
         for request in &asked.requests {
@@ -98,7 +98,7 @@ impl FlopsLedger {
         run: &Run,
         excess: f64,
         expected: f64,
-        asked: Result<&Asked, &'static str>,
+        asked: Result<&Asked, Reason>,
         capacity: &CapacityFindings,
     ) -> Option<Bounded> {
         let deployment = self.deployment.as_ref()?;

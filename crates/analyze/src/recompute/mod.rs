@@ -4,9 +4,9 @@
 mod counters;
 pub(crate) mod flops;
 
-use crate::findings::{Recompute, RecomputedBySource, ReplayFindings};
+use crate::findings::{Basis, Reason, Recompute, RecomputedBySource, ReplayFindings};
+use crate::schedule::Schedule;
 use crate::schedule::asked::Asked;
-use crate::schedule::{Basis, Schedule};
 use crate::server::ServerPart;
 use flops::FlopsLedger;
 
@@ -14,7 +14,7 @@ use flops::FlopsLedger;
 pub(crate) fn ledgers(
     server: &ServerPart,
     schedule: &Schedule,
-    asked: Result<&Asked, &'static str>,
+    asked: Result<&Asked, Reason>,
     flops: &FlopsLedger,
 ) -> Recompute {
     let preemptions = &server.findings.preemptions;
@@ -29,13 +29,13 @@ pub(crate) fn ledgers(
         flops_low: flops.recomputed.map(|tokens| tokens.low),
         flops_high: flops.recomputed.map(|tokens| tokens.high),
     };
-    let recorded_basis = if recorded.is_some() { Basis::Simulated } else { Basis::IterationLog };
+    let recorded_basis = if recorded.is_some() { Basis::Steps } else { Basis::IterationLog };
     let (recomputed, basis) = [
-        (by_source.steps, recorded_basis.code()),
-        (by_source.replay, Basis::Replay.code()),
+        (by_source.steps, recorded_basis),
+        (by_source.replay, Basis::Replay),
         // Nothing that was never thrown out is computed twice.
-        (preemptions.count.filter(|&count| count == 0).map(|_| 0.0), "counter"),
-        (by_source.flops, "flops"),
+        (preemptions.count.filter(|&count| count == 0).map(|_| 0.0), Basis::Counter),
+        (by_source.flops, Basis::Flops),
     ]
     .into_iter()
     .find_map(|(tokens, basis)| Some((tokens?, basis)))
@@ -54,7 +54,7 @@ pub(crate) fn ledgers(
         tokens_per_preemption: recomputed.zip(count).map(|(tokens, count)| tokens / count),
         share_of_prefill: recomputed.zip(prompts).map(|(tokens, prompts)| tokens / prompts),
         share_of_wall_clock: None,
-        basis: basis.map(str::to_owned),
+        basis,
         released_tokens: match preemptions.count {
             Some(0) => Some(0.0),
             _ => each.zip(count).map(|(each, count)| each * count),
@@ -66,7 +66,7 @@ pub(crate) fn ledgers(
             recomputed_tokens: replay.recomputed_tokens,
             preemptions: replay.preemptions,
             flops: flops.deployment.as_ref().map(|deployment| deployment.flops(&replay.work)),
-            verified_by: replay.verified_by.iter().map(|&what| what.to_owned()).collect(),
+            verified_by: replay.verified_by.clone(),
         }),
         mean_context_tokens: flops.mean_context,
         reasons: reasons(server, schedule, asked, flops),
@@ -77,21 +77,17 @@ pub(crate) fn ledgers(
 fn reasons(
     server: &ServerPart,
     schedule: &Schedule,
-    asked: Result<&Asked, &'static str>,
+    asked: Result<&Asked, Reason>,
     flops: &FlopsLedger,
-) -> Vec<String> {
-    if server.findings.preemptions.count == Some(0) || schedule.basis == Some(Basis::Simulated) {
+) -> Vec<Reason> {
+    if server.findings.preemptions.count == Some(0) || schedule.basis == Some(Basis::Steps) {
         return Vec::new();
     }
-    let mut reasons: Vec<&str> = Vec::new();
-    reasons.extend(asked.err());
-    reasons.extend(flops.reason);
-    reasons.extend(schedule.no_replay);
-    let mut told = Vec::new();
-    for reason in reasons {
-        if !told.iter().any(|one| one == reason) {
-            told.push(reason.to_owned());
+    let mut reasons = Vec::new();
+    for reason in [asked.err(), flops.reason, schedule.no_replay].into_iter().flatten() {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
         }
     }
-    told
+    reasons
 }

@@ -1,6 +1,7 @@
 //! The requests whose work a server did in the window: what its counters are held against.
 
 use crate::client::ClientPart;
+use crate::findings::Reason;
 use crate::server::ServerPart;
 use precipice_dialect::Meaning;
 use precipice_record::{EventKind, FailureKind, RequestRow, Run};
@@ -25,27 +26,27 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// # Errors
-    /// A code of [`crate::findings::Recompute::reasons`]: why what the server had to compute is not known.
-    pub(crate) fn of(run: &Run, client: &ClientPart, server: &ServerPart) -> Result<Self, &'static str> {
+    /// Why what the server had to compute is not known.
+    pub(crate) fn of(run: &Run, client: &ClientPart, server: &ServerPart) -> Result<Self, Reason> {
         let mut requests = Vec::new();
         for (row, request) in run.requests.iter().enumerate().filter(|(_, row)| row.measured()) {
             if !request.completed() {
                 if turned_away(request) {
                     continue;
                 }
-                return Err("requests_failed");
+                return Err(Reason::RequestsFailed);
             }
             let (Some(prompt), Some(output)) = (request.prompt(), request.output()) else {
-                return Err("lengths_unknown");
+                return Err(Reason::LengthsUnknown);
             };
             requests.push(AskedRequest { row, prompt, output, cached: request.cached_tokens });
         }
         if requests.is_empty() {
-            return Err("lengths_unknown");
+            return Err(Reason::LengthsUnknown);
         }
         let counted = server.findings.counters.iter();
         if counted.filter_map(|check| check.difference).any(|difference| difference.abs() >= 0.5) {
-            return Err("counters_differ");
+            return Err(Reason::CountersDiffer);
         }
         Ok(Self { cached: cached(run, client, server, &requests), requests })
     }

@@ -13,6 +13,7 @@ mod stamps;
 
 use crate::client::ClientPart;
 use crate::client::streams::Streams;
+use crate::findings::{Basis, Reason, Reproduced};
 use crate::server::ServerPart;
 use crate::window::Window;
 use asked::Asked;
@@ -83,30 +84,12 @@ impl Absence {
     }
 }
 
-/// Where a schedule comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Basis {
-    Simulated,
-    IterationLog,
-    Replay,
-}
-
-impl Basis {
-    /// The code of the findings.
-    pub(crate) fn code(self) -> &'static str {
-        match self {
-            Self::Simulated => "steps",
-            Self::IterationLog => "iteration_log",
-            Self::Replay => "replay",
-        }
-    }
-}
-
 /// What is known of the steps of the measured window.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// Steps with their times, in order; empty where times are not known.
     pub(crate) steps: Vec<Step>,
+    /// `Steps`, `IterationLog` or `Replay`.
     pub(crate) basis: Option<Basis>,
     /// Tokens of all steps.
     pub(crate) scheduled_tokens: Option<u64>,
@@ -117,7 +100,7 @@ pub(crate) struct Schedule {
     /// The replay, if the run could be played again and the result is the server's.
     pub(crate) replay: Option<Replayed>,
     /// Why there is no replay.
-    pub(crate) no_replay: Option<&'static str>,
+    pub(crate) no_replay: Option<Reason>,
 }
 
 impl Schedule {
@@ -140,8 +123,8 @@ pub(crate) struct Replayed {
     pub(crate) preemptions: u64,
     /// Rows that were thrown out, in order.
     pub(crate) victims: Vec<usize>,
-    /// What of the server's the replay gave to all digits: `preemptions`, `flops`, `iterations`, `stamps`.
-    pub(crate) verified_by: Vec<&'static str>,
+    /// What of the server's the replay reproduced.
+    pub(crate) verified_by: Vec<Reproduced>,
 }
 
 /// Finds the schedule of a run. `flops` says whether a work is what the server's counter counted.
@@ -150,7 +133,7 @@ pub(crate) fn find(
     window: Window,
     client: &ClientPart,
     server: &ServerPart,
-    asked: Result<&Asked, &'static str>,
+    asked: Result<&Asked, Reason>,
     flops: Option<&dyn Fn(&StepWork) -> bool>,
 ) -> Schedule {
     let recorded = recorded::steps(run, window);
@@ -158,7 +141,7 @@ pub(crate) fn find(
         || run.steps.iter().any(|step| step.recomputed_tokens.is_some())
     {
         return Schedule {
-            basis: (!recorded.steps.is_empty()).then_some(Basis::Simulated),
+            basis: (!recorded.steps.is_empty()).then_some(Basis::Steps),
             absences: exact_absences(run, &client.streams),
             ..recorded
         };
@@ -172,17 +155,17 @@ pub(crate) fn find(
     let mut verified_by = Vec::new();
     let refuse = |reason| Schedule { no_replay: Some(reason), ..recorded::steps(run, window) };
     match server.findings.preemptions.count {
-        Some(count) if count == replay.preemptions.len() as u64 => verified_by.push("preemptions"),
-        Some(_) => return refuse("replay_differs"),
+        Some(count) if count == replay.preemptions.len() as u64 => verified_by.push(Reproduced::Preemptions),
+        Some(_) => return refuse(Reason::ReplayDiffers),
         None => {}
     }
     match flops.map(|same| same(&replay.work)) {
-        Some(true) => verified_by.push("flops"),
-        Some(false) => return refuse("replay_differs"),
+        Some(true) => verified_by.push(Reproduced::Flops),
+        Some(false) => return refuse(Reason::ReplayDiffers),
         None => {}
     }
     if !run.steps.is_empty() && replay.same_composition(&run.steps, window) {
-        verified_by.push("iterations");
+        verified_by.push(Reproduced::Iterations);
     }
     let begin = window.from.0;
     let base = client.findings.itl_ms.p50.map(|ms| ms * 1e6).filter(|&base| base > 0.0);
@@ -197,11 +180,11 @@ pub(crate) fn find(
     let away = absences.iter().filter(|absence| absence.length(&client.streams) >= long).count();
     let times = times.filter(|_| away * 10 >= absences.len() * 9);
     if times.is_some() {
-        verified_by.push("stamps");
+        verified_by.push(Reproduced::Stamps);
     }
     // Preemptions alone could agree by chance.
-    if verified_by.iter().all(|what| *what == "preemptions") {
-        return refuse("replay_not_verified");
+    if verified_by.iter().all(|what| *what == Reproduced::Preemptions) {
+        return refuse(Reason::ReplayNotVerified);
     }
     let sums = Replayed {
         work: replay.work,

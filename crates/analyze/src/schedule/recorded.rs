@@ -1,7 +1,8 @@
 //! Steps that are in the run: simulated ones, or those of an iteration log.
 
-use super::{Basis, Schedule, Step};
+use super::{Schedule, Step};
 use crate::client::in_flight::InFlight;
+use crate::findings::Basis;
 use crate::window::Window;
 use precipice_record::{Run, StepRow};
 
@@ -38,7 +39,7 @@ pub(super) fn steps(run: &Run, window: Window) -> Schedule {
         .collect();
     Schedule {
         steps,
-        basis: Some(if exact { Basis::Simulated } else { Basis::IterationLog }),
+        basis: Some(if exact { Basis::Steps } else { Basis::IterationLog }),
         scheduled_tokens: Some(rows.iter().map(|row| u64::from(row.tokens())).sum()),
         recomputed_tokens: rows.iter().map(|row| row.recomputed_tokens.map(u64::from)).sum(),
         ..Schedule::default()

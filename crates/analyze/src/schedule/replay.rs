@@ -6,6 +6,7 @@
 use super::Step;
 use super::asked::Asked;
 use crate::client::ClientPart;
+use crate::findings::Reason;
 use crate::server::ServerPart;
 use crate::window::Window;
 use precipice_dialect::Engine;
@@ -51,25 +52,25 @@ pub(super) struct ReplayedStep {
 /// Whether the run can be played again.
 ///
 /// # Errors
-/// A code of [`crate::findings::Recompute::reasons`].
+/// Why the run cannot be replayed.
 pub(super) fn question(
     run: &Run,
     client: &ClientPart,
     server: &ServerPart,
     asked: &Asked,
-) -> Result<Question, &'static str> {
+) -> Result<Question, Reason> {
     let facts = &run.manifest.server;
     let clients = run.manifest.load.concurrency.filter(|_| run.manifest.load.kind == LoadKind::Closed);
-    let clients = clients.ok_or("not_a_closed_loop")?;
+    let clients = clients.ok_or(Reason::NotAClosedLoop)?;
     if facts.engine != Some(Engine::Vllm) || server.replicas.len() > 1 {
-        return Err("replay_unknown_engine");
+        return Err(Reason::ReplayUnknownEngine);
     }
     if asked.cached.is_some_and(|cached| cached > 0) {
-        return Err("replay_prefix_hits");
+        return Err(Reason::ReplayPrefixHits);
     }
     let failed = client.findings.requests.sent != client.findings.requests.completed;
     if failed || client.findings.requests.retries > 0 {
-        return Err("requests_failed");
+        return Err(Reason::RequestsFailed);
     }
     let policy = facts.other.get("scheduling_policy").and_then(serde_json::Value::as_str).unwrap_or("fcfs");
     let kv = facts.kv.clone().unwrap_or_default();
@@ -89,10 +90,10 @@ pub(super) fn question(
             ..EngineConfig::default()
         })
     };
-    let config = settings().filter(|_| policy == "fcfs").ok_or("replay_settings_unknown")?;
+    let config = settings().filter(|_| policy == "fcfs").ok_or(Reason::ReplaySettingsUnknown)?;
     let tokens: u64 = asked.requests.iter().map(|one| u64::from(one.prompt) + u64::from(one.output)).sum();
     if tokens > MOST_TOKENS {
-        return Err("replay_too_long");
+        return Err(Reason::ReplayTooLong);
     }
     // First come, first served: first tokens come in the order in which requests reached the engine, which for those
     // of the first wave is not the order of sending.
@@ -104,8 +105,8 @@ pub(super) fn question(
 
 impl Question {
     /// Lets the engine decide every step.
-    pub(super) fn play(self) -> Result<Replay, &'static str> {
-        let mut engine = EngineLoop::new(self.config).map_err(|_| "replay_settings_unknown")?;
+    pub(super) fn play(self) -> Result<Replay, Reason> {
+        let mut engine = EngineLoop::new(self.config).map_err(|_| Reason::ReplaySettingsUnknown)?;
         let mut replay = Replay {
             steps: Vec::new(),
             outputs: Vec::new(),
@@ -119,7 +120,7 @@ impl Question {
             let inside = engine.scheduler().running().len() + engine.scheduler().waiting();
             for _ in inside..self.clients {
                 let Some(&(_, prompt, output)) = self.requests.get(sent) else { break };
-                engine.add(new_request(sent as u64, prompt, output)).map_err(|_| "replay_differs")?;
+                engine.add(new_request(sent as u64, prompt, output)).map_err(|_| Reason::ReplayDiffers)?;
                 sent += 1;
             }
             if engine.idle() {
@@ -132,7 +133,7 @@ impl Question {
                 in_flight.push_back((batch.tokens > 0).then_some(replay.steps.len()));
                 replay.take(batch, &key);
                 if engine.stall().is_some() {
-                    return Err("replay_differs");
+                    return Err(Reason::ReplayDiffers);
                 }
             }
             if engine.wants_result() {

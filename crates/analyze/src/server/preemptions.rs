@@ -3,7 +3,7 @@
 use super::counters::{self, Span};
 use super::grid::Grid;
 use super::replica::Replica;
-use crate::findings::{LoopReading, PreemptionEvent, Preemptions};
+use crate::findings::{Basis, LoopReading, PreemptionEvent, Preemptions};
 use crate::stats::line::{Fit, least_squares};
 use crate::stats::order::mean;
 use crate::window::Window;
@@ -31,11 +31,11 @@ pub(crate) fn analyze(
         let events = from_events(run, window);
         let count = events.len() as u64;
         let reading = super::control_loop::reading(&events, pool_tokens);
-        let (found, fit) = summarise(events, Some(count), Some("exact"), window);
+        let (found, fit) = summarise(events, Some(count), Some(Basis::Exact), window);
         (found, fit, reading)
     } else {
         let count = counted.map(|counted| counted.value.round() as u64);
-        let (found, fit) = summarise(events, count, counted.map(|_| "counter"), window);
+        let (found, fit) = summarise(events, count, counted.map(|_| Basis::Counter), window);
         (found, fit, None)
     };
     found.unseen_by_gauges = found.count.filter(|_| scraped).map(|_| unseen);
@@ -55,7 +55,7 @@ fn release(found: &mut Preemptions, seen: &[Seen], exact: bool, pool_tokens: Opt
             found.events.iter().filter_map(|event| Some(event.kv_before? - event.kv_after?)).collect();
         let tokens: Vec<f64> = found.events.iter().filter_map(|event| event.released_tokens).collect();
         (found.kv_drop_mean, found.released_tokens_mean) = (mean(&drops), mean(&tokens));
-        found.released_basis = found.kv_drop_mean.map(|_| "exact".to_owned());
+        found.released_basis = found.kv_drop_mean.map(|_| Basis::Exact);
         return;
     }
     if seen.is_empty() {
@@ -67,21 +67,21 @@ fn release(found: &mut Preemptions, seen: &[Seen], exact: bool, pool_tokens: Opt
     let drops = of_clean(&|seen| Some(seen.event.kv_before? - seen.event.kv_after?)).unwrap_or_default();
     let released = of_clean(&|seen| seen.event.released_tokens).filter(|_| pool_tokens.is_some());
     let basis = if seen.iter().all(|seen| seen.event.kv_before.is_none()) {
-        "no_kv_gauge"
+        Basis::NoKvGauge
     } else if drops.len() < FEW {
-        "scrapes_too_coarse"
+        Basis::ScrapesTooCoarse
     } else if let (Some(released), Some(pool)) = (mean(&released.unwrap_or_default()), pool_tokens) {
         found.released_tokens_mean = Some(released);
         found.kv_drop_mean = Some(released / pool);
-        "gauges_and_tokens"
+        Basis::GaugesAndTokens
     } else if let Some(drop) = mean(&drops).filter(|&drop| drop > 0.0) {
         found.kv_drop_mean = Some(drop);
         found.released_tokens_mean = pool_tokens.map(|pool| drop * pool);
-        "gauges"
+        Basis::Gauges
     } else {
-        "scrapes_too_coarse"
+        Basis::ScrapesTooCoarse
     };
-    found.released_basis = Some(basis.to_owned());
+    found.released_basis = Some(basis);
 }
 
 /// A step of the counter, and whether nothing but one preemption happened between its two scrapes.
@@ -93,7 +93,7 @@ struct Seen {
 fn summarise(
     events: Vec<PreemptionEvent>,
     count: Option<u64>,
-    basis: Option<&str>,
+    basis: Option<Basis>,
     window: Window,
 ) -> (Preemptions, Option<Fit>) {
     let ends = events.first().zip(events.last());
@@ -121,7 +121,7 @@ fn summarise(
         slope_per_minute: fit.map(|fit| fit.slope * 60.0),
         unresolved: count
             .map(|_| events.iter().filter(|event| event.n > 1).map(|event| u64::from(event.n)).sum()),
-        basis: basis.map(str::to_owned),
+        basis,
         events,
         ..Preemptions::default()
     };

@@ -142,13 +142,16 @@ pub(crate) fn diagnosis(run: &Run, options: &Options) -> Vec<Diagnosis> {
 
 /// Codes, the gravest first.
 pub(crate) fn codes(found: &[Diagnosis]) -> Vec<&str> {
-    found.iter().map(|illness| illness.code.as_str()).collect()
+    found.iter().map(|illness| illness.code.name()).collect()
 }
 
 /// The illness with this code.
 #[track_caller]
 pub(crate) fn the<'a>(found: &'a [Diagnosis], code: &str) -> &'a Diagnosis {
-    found.iter().find(|illness| illness.code == code).unwrap_or_else(|| panic!("no {code} in {found:#?}"))
+    found
+        .iter()
+        .find(|illness| illness.code.name() == code)
+        .unwrap_or_else(|| panic!("no {code} in {found:#?}"))
 }
 
 /// A figure of the evidence.

@@ -1,6 +1,7 @@
 //! The client's part.
 
 use crate::made::{ms, request};
+use precipice_analyze::findings::{Steadiness, SteadySeries};
 use precipice_analyze::{Options, Slo, analyze};
 use precipice_record::{FailureKind, LoadKind, Phase, RequestRow, Run, Sink};
 
@@ -198,13 +199,13 @@ fn an_open_loop_that_takes_ever_longer_is_overloaded() {
     let state = |run: &Run| analyze(run, &Options::default()).findings.client.steady_state;
     let growing = state(&arrivals(LoadKind::Open, |index| 100 + 50 * index));
     assert_eq!(
-        (growing.verdict.as_deref(), growing.series.as_deref()),
+        (growing.verdict.map(Steadiness::name), growing.series.map(SteadySeries::name)),
         (Some("overloaded"), Some("in_flight"))
     );
     assert!(growing.slope_low_per_s.unwrap() > 0.0);
     // 61 ms more or less, in no order.
     let even = state(&arrivals(LoadKind::Open, |index| 500 + index * 37 % 61));
-    assert_eq!(even.verdict.as_deref(), Some("steady"));
+    assert_eq!(even.verdict.map(Steadiness::name), Some("steady"));
     assert_eq!(state(&Run::default()).verdict, None);
 }
 
@@ -214,14 +215,22 @@ fn a_closed_loop_drifts_when_its_requests_take_longer_and_longer() {
         analyze(&arrivals(LoadKind::Closed, stay), &Options::default()).findings.client.steady_state
     };
     let slower = state(&|index| 500 + 20 * index);
-    assert_eq!((slower.verdict.as_deref(), slower.series.as_deref()), (Some("drifting"), Some("e2el_ms")));
+    assert_eq!(
+        (slower.verdict.map(Steadiness::name), slower.series.map(SteadySeries::name)),
+        (Some("drifting"), Some("e2el_ms"))
+    );
     // A mean of what drifts is no mean.
     assert_eq!(slower.e2el_mean_ms, None);
     let even = state(&|index| 500 + index * 37 % 61);
-    assert_eq!((even.verdict.as_deref(), even.requests), (Some("steady"), 60));
+    assert_eq!((even.verdict.map(Steadiness::name), even.requests), (Some("steady"), 60));
     assert!((even.e2el_mean_ms.unwrap() - 529.6).abs() < even.e2el_half_width_ms.unwrap());
     assert_eq!(
-        analyze(&two_requests(), &Options::default()).findings.client.steady_state.verdict.as_deref(),
+        analyze(&two_requests(), &Options::default())
+            .findings
+            .client
+            .steady_state
+            .verdict
+            .map(Steadiness::name),
         Some("too_short")
     );
 }
@@ -233,7 +242,7 @@ fn a_long_run_has_the_slope_of_its_line() {
     for requests in [60, 129, 20_000] {
         let run = many_arrivals(requests, LoadKind::Closed, |index| 500 + 20 * index);
         let state = analyze(&run, &Options::default()).findings.client.steady_state;
-        assert_eq!((state.verdict.as_deref(), state.requests), (Some("drifting"), requests));
+        assert_eq!((state.verdict.map(Steadiness::name), state.requests), (Some("drifting"), requests));
         // 20 ms more with every request, and the last is sent after (requests − 1) · 0.1 s.
         let slope = 200.0 * requests as f64 / (requests - 1) as f64;
         assert!((state.slope_per_s.unwrap() / slope - 1.0).abs() < 1e-9, "{requests}: {state:?}");

@@ -1,6 +1,7 @@
 //! The server's part and the capacity.
 
 use crate::made::{ms, request, scrape, series};
+use precipice_analyze::findings::Basis;
 use precipice_analyze::{Findings, Options, analyze};
 use precipice_record::{KvPoolFacts, Ns, Run, Sink};
 
@@ -69,10 +70,10 @@ fn preemptions_are_the_steps_of_the_counter_with_the_gauges_around_them() {
     assert!((found.per_minute.unwrap() - 45.0).abs() < 1e-9);
     assert!((found.kv_before_mean.unwrap() - 0.99).abs() < 1e-12);
     assert_eq!((found.events[0].running_before, found.events[0].running_after), (Some(3.0), Some(2.0)));
-    assert_eq!(found.basis.as_deref(), Some("counter"));
+    assert_eq!(found.basis.map(Basis::name), Some("counter"));
     // One clean interval is too few to say what a preemption releases; what the gauges read is there as read.
     assert_eq!((found.kv_drop_mean, found.released_tokens_mean), (None, None));
-    assert_eq!(found.released_basis.as_deref(), Some("scrapes_too_coarse"));
+    assert_eq!(found.released_basis.map(Basis::name), Some("scrapes_too_coarse"));
     assert_eq!(found.unseen_by_gauges, Some(2));
     let gauges = server.control_loop.gauges.unwrap();
     assert_eq!(gauges.preemptions, 3);
@@ -102,7 +103,7 @@ fn what_was_generated_meanwhile_is_added_to_the_fall() {
     // 0.1 of 1000 tokens, and 30 that the others filled in again.
     assert!((found.released_tokens_mean.unwrap() - 130.0).abs() < 1e-9);
     assert!((found.kv_drop_mean.unwrap() - 0.13).abs() < 1e-12);
-    assert_eq!(found.released_basis.as_deref(), Some("gauges_and_tokens"));
+    assert_eq!(found.released_basis.map(Basis::name), Some("gauges_and_tokens"));
     // Even where the pool is fuller after than before.
     let found = findings(&three_clean(0.11)).server.preemptions;
     assert!((found.released_tokens_mean.unwrap() - 20.0).abs() < 1e-9);
@@ -202,7 +203,10 @@ fn capacity_is_pool_against_demand() {
     });
     let capacity = findings(&run).capacity;
     assert_eq!(capacity.kv_cache_tokens, Some(80));
-    assert_eq!((capacity.kv_bytes_per_token, capacity.kv_bytes_basis.as_deref()), (Some(1024), Some("pool")));
+    assert_eq!(
+        (capacity.kv_bytes_per_token, capacity.kv_bytes_basis.map(Basis::name)),
+        (Some(1024), Some("pool"))
+    );
     assert_eq!((capacity.max_concurrency, capacity.demand_tokens), (Some(1.6), Some(103)));
     assert_eq!(capacity.oversubscription, Some(103.0 / 80.0));
     assert_eq!(capacity.resident.safe_batch, Some(0));

@@ -1,7 +1,7 @@
 //! A run in figures, whether simulated or measured.
 
 use precipice_analyze::Findings;
-use precipice_analyze::findings::{Distribution, Recompute};
+use precipice_analyze::findings::{Distribution, Recompute, TokenCounter};
 use serde::{Deserialize, Serialize};
 
 /// Share of the time, 0..1, in which requests waited, by what held them back.
@@ -89,13 +89,13 @@ pub struct Figures {
 
 /// The ledgers of an analysed run. Absent when what the requests need is not known.
 fn counters(ledgers: &Recompute) -> Option<Counters> {
-    let counted = |name: &str| {
+    let counted = |name: TokenCounter| {
         ledgers.counters.iter().find(|counter| counter.name == name).map(|counter| counter.measured)
     };
     Some(Counters {
         expected_tokens: ledgers.expected_tokens?,
-        iteration_tokens: counted("iteration_tokens"),
-        prompt_tokens: counted("prompt_tokens"),
+        iteration_tokens: counted(TokenCounter::Iteration),
+        prompt_tokens: counted(TokenCounter::Prompt),
         prefill_kv_computed: None,
         preemptions: None,
         scheduled_tokens: ledgers.scheduled_tokens,

@@ -3,7 +3,7 @@
 use crate::document::{Block, Line, Section, Tone};
 use crate::text::{self, Text};
 use crate::view::View;
-use precipice_analyze::findings::Severity;
+use precipice_analyze::findings::{Illness, Severity};
 
 /// A box for each illness, the gravest first.
 pub(crate) fn section(view: &View<'_>) -> Option<Section> {
@@ -17,7 +17,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
             let tone = match illness.severity {
                 Severity::Critical => Tone::Alarm,
                 Severity::Warning => Tone::Caution,
-                Severity::Info if illness.code == "healthy" => Tone::Good,
+                Severity::Info if illness.code == Illness::Healthy => Tone::Good,
                 Severity::Info => Tone::Note,
             };
             let (title, remedy) = text::diagnosis(illness, view.lang);

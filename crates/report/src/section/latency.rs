@@ -175,7 +175,7 @@ fn gaps(view: &View<'_>) -> Vec<Block> {
                 seconds(gap.to_s).into(),
             ];
             if caused {
-                let cause = gap.cause.as_deref().map(|cause| text::cause(cause, view.lang));
+                let cause = gap.cause.map(|cause| text::cause(cause, view.lang).to_owned());
                 row.push(cause.unwrap_or_else(|| crate::number::UNKNOWN.to_owned()).into());
             }
             row
@@ -188,7 +188,7 @@ fn gaps(view: &View<'_>) -> Vec<Block> {
         let causes: Vec<String> = client
             .gap_causes
             .iter()
-            .map(|(cause, n)| format!("{} {}", count(*n), text::cause(cause, view.lang)))
+            .map(|(cause, n)| format!("{} {}", count(*n), text::cause(*cause, view.lang)))
             .collect();
         let figures = [("n", count(gaps.len() as u64)), ("causes", causes.join(view.list()))];
         blocks.push(Block::Paragraph(view.line(Text::GapCauses, &figures)));

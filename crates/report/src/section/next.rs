@@ -5,6 +5,7 @@ use crate::document::{Block, Line, Section};
 use crate::number::{count, known};
 use crate::text::Text;
 use crate::view::View;
+use precipice_analyze::diagnosis::Illness;
 use precipice_record::{LoadKind, Source, WarningCode};
 
 /// Caveats that follow from the run, then commands ready to paste.
@@ -66,13 +67,13 @@ fn beyond_sample(view: &View<'_>) -> Vec<String> {
 /// Each with its reason. Only what the run leaves open is asked for.
 fn experiments(view: &View<'_>) -> Vec<(Line, Command)> {
     let findings = &view.analysis.findings;
-    let ill = |code: &str| findings.diagnosis.iter().any(|illness| illness.code == code);
+    let ill = |code: Illness| findings.diagnosis.iter().any(|illness| illness.code == code);
     // A flag is for one replica.
     let safe = findings.capacity.safe_of_one().filter(|n| *n > 0);
     let asked = known(findings.capacity.concurrency, count);
     let simulated = |settings: &[(&'static str, String)]| command::simulated(view, settings);
     let mut list = vec![];
-    if let (true, Some(safe)) = (ill("kv_capacity") || ill("preemption_thrash"), safe) {
+    if let (true, Some(safe)) = (ill(Illness::KvCapacity) || ill(Illness::PreemptionThrash), safe) {
         list.push((
             view.line(Text::TryMaxNumSeqs, &[("safe", count(safe)), ("asked", asked)]),
             swept(view, &format!("--set max-num-seqs={}", limits(view, safe)), &["max-num-seqs"]),
@@ -81,23 +82,24 @@ fn experiments(view: &View<'_>) -> Vec<(Line, Command)> {
             list.push((view.line(Text::TryOnServer, &[]), command::limits_tried(view, &limits(view, safe))));
         }
     }
-    if let (true, Some(safe)) = (ill("sequence_limit"), safe) {
+    if let (true, Some(safe)) = (ill(Illness::SequenceLimit), safe) {
         list.push((
             view.line(Text::TryLimit, &[("safe", count(safe))]),
             simulated(&[("max-num-seqs", safe.to_string())]),
         ));
     }
-    if ["kv_capacity", "sequence_limit", "preemption_thrash"].into_iter().any(ill) {
+    if [Illness::KvCapacity, Illness::SequenceLimit, Illness::PreemptionThrash].into_iter().any(ill) {
         list.push((view.line(Text::TryPlan, &[]), command::planned(view)));
     }
-    if ill("kv_capacity") {
+    if ill(Illness::KvCapacity) {
         list.push((
             view.line(Text::TryKvPool, &[]),
             swept(view, "--preset kv-pool", &["kv-cache-memory-bytes"]),
         ));
         list.push((view.line(Text::TryQueueCap, &[]), swept(view, "--preset queue-cap", &["concurrency"])));
     }
-    if let (true, Some(budget)) = (ill("prefill_crowding"), view.manifest.server.max_num_batched_tokens) {
+    if let (true, Some(budget)) = (ill(Illness::PrefillCrowding), view.manifest.server.max_num_batched_tokens)
+    {
         list.push((
             view.line(Text::TryBudget, &[]),
             simulated(&[("max-num-batched-tokens", (budget / 2).max(1).to_string())]),

@@ -5,7 +5,7 @@ use crate::document::{Block, Cell, Section, Tone};
 use crate::number::{count, known, percent};
 use crate::text::{self, Text};
 use crate::view::View;
-use precipice_record::WarningCode;
+use precipice_record::{FailureKind, WarningCode};
 
 /// Key figures, warnings that void the result, failures.
 pub(crate) fn section(view: &View<'_>) -> Section {
@@ -19,7 +19,8 @@ pub(crate) fn section(view: &View<'_>) -> Section {
             .errors
             .iter()
             .map(|(kind, n)| {
-                vec![Cell::sound(kind.clone()), count(*n).into(), text::failure(kind, view.lang).into()]
+                let meaning = FailureKind::from_name(kind).map_or("", |kind| text::failure(kind, view.lang));
+                vec![Cell::sound(kind.clone()), count(*n).into(), meaning.into()]
             })
             .collect();
         let mut table =

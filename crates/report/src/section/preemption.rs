@@ -5,6 +5,7 @@ use crate::figure;
 use crate::number::{count, decimal, known, percent, percent_fine, seconds};
 use crate::text::Text;
 use crate::view::View;
+use precipice_analyze::findings::Basis;
 
 /// Events that show without opening the rest.
 const SHOWN: usize = 12;
@@ -60,7 +61,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
 fn readings(view: &View<'_>) -> Option<crate::document::Line> {
     let server = &view.analysis.findings.server;
     let interval = ("interval", known(server.scrapes.interval_s, seconds));
-    if server.preemptions.released_basis.as_deref() == Some("scrapes_too_coarse") {
+    if server.preemptions.released_basis == Some(Basis::ScrapesTooCoarse) {
         let figures = [
             interval,
             ("n", known(server.preemptions.count, count)),
@@ -84,7 +85,7 @@ fn readings(view: &View<'_>) -> Option<crate::document::Line> {
 /// Where the events come from, and how many could not be told apart.
 fn basis(view: &View<'_>) -> crate::document::Line {
     let preemptions = &view.analysis.findings.server.preemptions;
-    if preemptions.basis.as_deref() == Some("exact") {
+    if preemptions.basis == Some(Basis::Exact) {
         return view.line(Text::EventsExact, &[]);
     }
     let mut line =

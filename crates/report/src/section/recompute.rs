@@ -5,6 +5,7 @@ use crate::figure;
 use crate::number::{count, decimal, known, percent, seconds};
 use crate::text::{self, Text};
 use crate::view::View;
+use precipice_analyze::findings::{Basis, TokenCounter};
 
 /// Ledgers and wall clock.
 pub(crate) fn section(view: &View<'_>) -> Section {
@@ -28,10 +29,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                 ("each", known(ledger.tokens_per_preemption, |v| decimal(v, 0))),
                 ("prefill", known(ledger.share_of_prefill, percent)),
                 ("clock", known(ledger.share_of_wall_clock, percent)),
-                (
-                    "basis",
-                    ledger.basis.as_deref().map_or_else(String::new, |basis| text::basis(basis, view.lang)),
-                ),
+                ("basis", ledger.basis.map_or("", |basis| text::basis(basis, view.lang)).to_owned()),
             ],
         )));
     }
@@ -45,7 +43,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     }
     if !ledger.reasons.is_empty() {
         let reasons: Vec<String> =
-            ledger.reasons.iter().map(|reason| text::reason(reason, view.lang)).collect();
+            ledger.reasons.iter().map(|reason| text::reason(*reason, view.lang).to_owned()).collect();
         let reasons = reasons.join(view.list());
         blocks.push(Block::Paragraph(view.line(Text::ReasonsSentence, &[("reasons", reasons)])));
     }
@@ -53,14 +51,14 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     match figure::wall_clock(view) {
         Some(figure) => {
             blocks.push(Block::Figure(figure));
-            let how = match clock.basis.as_deref() {
-                Some("modelled") => Text::ClockModelled,
-                Some("replay") => Text::ClockReplayed,
+            let how = match clock.basis {
+                Some(Basis::Modelled) => Text::ClockModelled,
+                Some(Basis::Replay) => Text::ClockReplayed,
                 _ => Text::ClockStepped,
             };
             blocks.push(Block::Paragraph(view.line(how, &[])));
-            if let Some(reason) = &clock.modelled_because {
-                let reason = text::reason(reason, view.lang);
+            if let Some(reason) = clock.modelled_because {
+                let reason = text::reason(reason, view.lang).to_owned();
                 blocks.push(Block::Paragraph(view.line(Text::ClockModelledBecause, &[("reason", reason)])));
             }
         }
@@ -88,11 +86,11 @@ fn ledgers(view: &View<'_>) -> crate::document::Table {
         .counters
         .iter()
         .filter_map(|counter| {
-            let name = match counter.name.as_str() {
-                "iteration_tokens" => Text::LedgerIteration,
-                "prompt_tokens" => Text::LedgerPrompt,
-                "generation_tokens" => Text::LedgerGeneration,
-                _ => return None,
+            let name = match counter.name {
+                TokenCounter::Iteration => Text::LedgerIteration,
+                TokenCounter::Prompt => Text::LedgerPrompt,
+                TokenCounter::Generation => Text::LedgerGeneration,
+                TokenCounter::Unknown => return None,
             };
             let [measured, expected] = [counter.measured, counter.expected].map(|n| tokens(Some(n as u64)));
             let over = difference(Some(counter.measured), Some(counter.expected));
@@ -145,8 +143,8 @@ fn sources(view: &View<'_>) -> Option<Line> {
     let Some(truth) = by.steps.or(by.replay) else { return Some(view.line(Text::BySourceFlops, &figures)) };
     let off = flops / truth - 1.0;
     figures.push(("off", format!("{}{}", if off > 0.0 { "+" } else { "" }, percent(off))));
-    let basis = ledger.basis.as_deref().unwrap_or_default();
-    figures.push(("basis", text::basis(basis, view.lang)));
+    let basis = ledger.basis.map_or("", |basis| text::basis(basis, view.lang));
+    figures.push(("basis", basis.to_owned()));
     Some(view.line(Text::BySourceTruth, &figures))
 }
 
@@ -154,7 +152,7 @@ fn replay(view: &View<'_>) -> Option<Line> {
     let findings = &view.analysis.findings.server.recompute;
     let replay = findings.replay.as_ref().filter(|replay| replay.preemptions > 0)?;
     let verified: Vec<String> =
-        replay.verified_by.iter().map(|what| text::verified(what, view.lang)).collect();
+        replay.verified_by.iter().map(|what| text::verified(*what, view.lang).to_owned()).collect();
     let figures = [
         ("steps", count(replay.scheduled_tokens)),
         ("preemptions", count(replay.preemptions)),

@@ -5,7 +5,7 @@ use crate::document::{Block, Cell, Line, Section, Tone};
 use crate::number::{count, figure, known, latency_ms, percent};
 use crate::text::Text;
 use crate::view::View;
-use precipice_analyze::findings::SteadyState;
+use precipice_analyze::findings::{Steadiness, SteadySeries, SteadyState};
 
 /// The verdict with its measurement, the first wave against the rest, requests by phase, the body's latencies.
 pub(crate) fn section(view: &View<'_>) -> Section {
@@ -44,12 +44,12 @@ pub(crate) fn section(view: &View<'_>) -> Section {
 
 /// What the drift was found to be, in words: for the terminal too.
 pub(crate) fn verdict(view: &View<'_>, found: &SteadyState) -> (Tone, Line) {
-    let (tone, text) = match found.verdict.as_deref() {
-        Some("steady") => (Tone::Good, Text::SteadyYes),
-        Some("drifting") => (Tone::Caution, Text::SteadyDrifting),
-        Some("overloaded") => (Tone::Caution, Text::SteadyOverloaded),
-        Some("too_short") => (Tone::Note, Text::SteadyTooShort),
-        _ => (Tone::Note, Text::SteadyUnknown),
+    let (tone, text) = match found.verdict {
+        Some(Steadiness::Steady) => (Tone::Good, Text::SteadyYes),
+        Some(Steadiness::Drifting) => (Tone::Caution, Text::SteadyDrifting),
+        Some(Steadiness::Overloaded) => (Tone::Caution, Text::SteadyOverloaded),
+        Some(Steadiness::TooShort) => (Tone::Note, Text::SteadyTooShort),
+        Some(Steadiness::Unknown) | None => (Tone::Note, Text::SteadyUnknown),
     };
     (tone, view.line(text, &[("n", count(found.requests))]))
 }
@@ -57,8 +57,8 @@ pub(crate) fn verdict(view: &View<'_>, found: &SteadyState) -> (Tone, Line) {
 fn note(view: &View<'_>, found: &SteadyState) -> Block {
     let (tone, title) = verdict(view, found);
     let mut body = vec![];
-    if let (Some(slope), Some(of)) = (found.slope_per_s, &found.series) {
-        let in_flight = of == "in_flight";
+    if let (Some(slope), Some(of)) = (found.slope_per_s, found.series) {
+        let in_flight = of == SteadySeries::InFlight;
         let each = |value: f64| if in_flight { figure(value) } else { latency_ms(value) };
         body.push(view.line(
             if in_flight { Text::SteadySlopeInFlight } else { Text::SteadySlopeE2el },
@@ -70,10 +70,10 @@ fn note(view: &View<'_>, found: &SteadyState) -> Block {
             ],
         ));
     }
-    let means = match found.verdict.as_deref() {
-        Some("steady") => Text::SteadyYesMeans,
-        Some("drifting") => Text::SteadyDriftingMeans,
-        Some("overloaded") => Text::SteadyOverloadedMeans,
+    let means = match found.verdict {
+        Some(Steadiness::Steady) => Text::SteadyYesMeans,
+        Some(Steadiness::Drifting) => Text::SteadyDriftingMeans,
+        Some(Steadiness::Overloaded) => Text::SteadyOverloadedMeans,
         _ => Text::SteadyTooShortMeans,
     };
     body.push(view.line(means, &[]));

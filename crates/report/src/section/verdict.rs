@@ -4,7 +4,7 @@ use crate::document::{Card, Line};
 use crate::number::{count, decimal, figure, known, latency_ms, percent, percent_fine, seconds, times};
 use crate::text::Text;
 use crate::view::View;
-use precipice_analyze::diagnosis::QUEUED;
+use precipice_analyze::diagnosis::{Illness, QUEUED};
 use precipice_record::LoadKind;
 
 /// Which conclusion a run leads to.
@@ -36,8 +36,8 @@ impl Verdict {
     /// Reads it off the diagnosis, whose rules and thresholds are those of `docs/diagnosis.md`.
     pub(crate) fn of(view: &View<'_>) -> Self {
         let findings = &view.analysis.findings;
-        let ill = |code: &str| findings.diagnosis.iter().find(|illness| illness.code == code);
-        if ill("admission_hang").is_some() {
+        let ill = |code: Illness| findings.diagnosis.iter().find(|illness| illness.code == code);
+        if ill(Illness::AdmissionHang).is_some() {
             return Self::Hung;
         }
         if findings.client.requests.completed == 0 {
@@ -46,18 +46,18 @@ impl Verdict {
         let (Some(waiting), Some(_)) = (findings.server.waiting.mean, findings.server.running.mean) else {
             return Self::ClientOnly;
         };
-        if ill("kv_capacity").is_some() {
+        if ill(Illness::KvCapacity).is_some() {
             return Self::WaitedForKv;
         }
-        if let Some(limit) = ill("sequence_limit") {
-            let told = limit.evidence.contains_key("kv_free_share");
-            return if told { Self::WaitedForPlace } else { Self::WaitedBehindLimit };
+        if let Some(limit) = ill(Illness::SequenceLimit) {
+            let known = limit.evidence.contains_key("kv_free_share");
+            return if known { Self::WaitedForPlace } else { Self::WaitedBehindLimit };
         }
         // The queue of a burst that was over soon.
-        if ill("healthy").is_some() && waiting >= QUEUED {
+        if ill(Illness::Healthy).is_some() && waiting >= QUEUED {
             return Self::Burst;
         }
-        if ill("prefill_queue").is_some() {
+        if ill(Illness::PrefillQueue).is_some() {
             return Self::WaitedForPrefill;
         }
         if waiting < QUEUED { Self::Flowed } else { Self::Waited }
@@ -66,7 +66,8 @@ impl Verdict {
 
 /// The limit of sequences: as the diagnosis has it, which may have read it off the gauge.
 fn limit(view: &View<'_>) -> String {
-    let illness = view.analysis.findings.diagnosis.iter().find(|illness| illness.code == "sequence_limit");
+    let illness =
+        view.analysis.findings.diagnosis.iter().find(|illness| illness.code == Illness::SequenceLimit);
     let limit = illness.and_then(|illness| illness.evidence.get("limit")?.as_f64());
     known(limit, |n| decimal(n, 0))
 }

@@ -5,20 +5,20 @@
 
 use crate::document::{Line, Span};
 use crate::lang::Lang;
-use precipice_analyze::diagnosis::{shown, worded};
+use precipice_analyze::diagnosis::{Illness, shown, worded};
 use precipice_analyze::findings::Diagnosis;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 struct Words {
-    code: &'static str,
+    code: Illness,
     titles: &'static [&'static str],
     remedies: &'static [&'static [&'static str]],
 }
 
-const CHINESE: [Words; 12] = [
+const CHINESE: &[Words] = &[
     Words {
-        code: "healthy",
+        code: Illness::Healthy,
         titles: &[
             "健康:{completed} 条请求全部完成,平均 {waiting_mean} 条在排队,抢占 {preemptions} 次",
             "健康:{completed} 条请求全部完成,平均 {waiting_mean} 条在排队",
@@ -29,7 +29,7 @@ const CHINESE: [Words; 12] = [
         ]],
     },
     Words {
-        code: "kv_capacity",
+        code: Illness::KvCapacity,
         titles: &[
             "在排队等 KV:要 {asked} 条,平均跑了 {running_mean} 条,{waiting_mean} 条在等;{for_kv_share} 的等待发生在池子放不下下一条的时候",
             "在排队等 KV:平均 {waiting_mean} 条在等;{for_kv_share} 的等待发生在池子放不下下一条的时候",
@@ -50,7 +50,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "sequence_limit",
+        code: Illness::SequenceLimit,
         titles: &[
             "KV 还有 {kv_free_share} 空着,{waiting_mean} 条却被 {limit} 的序列上限挡在外面",
             "{waiting_mean} 条被 {limit} 的序列上限挡在外面;服务端没有给出 KV 占用",
@@ -68,7 +68,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "prefill_queue",
+        code: Illness::PrefillQueue,
         titles: &[
             "输入在排队等每步 {budget_tokens} token 的预算:平均 {waiting_mean} 条在等,而 KV 和位置都还有空",
             "输入在排队等每步的 token 预算:平均 {waiting_mean} 条在等,而 KV 和位置都还有空",
@@ -84,7 +84,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "preemption_thrash",
+        code: Illness::PreemptionThrash,
         titles: &[
             "抢占 {preemptions} 次,平均每条请求 {a_request} 次:重算了 {recomputed_tokens} token,占墙钟 {recompute_of_wall_clock_share}",
             "抢占 {preemptions} 次,平均每条请求 {a_request} 次:重算了 {recomputed_tokens} token",
@@ -107,7 +107,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "admission_hang",
+        code: Illness::AdmissionHang,
         titles: &[
             "引擎卡死:一条 {request_tokens} token 的请求要 {blocks} 个 KV 块,池子只有 {usable_blocks} 个,后面还堵着 {stuck_requests} 条",
             "引擎卡死:整整 {stuck_s} 没有一条在跑,{stuck_requests} 条在等",
@@ -122,7 +122,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "hidden_queue",
+        code: Illness::HiddenQueue,
         titles: &[
             "有隐藏队列:平均 {missing_requests} 条(在飞的 {missing_share})既不在跑,也不在服务端的队列里",
         ],
@@ -134,7 +134,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "client_bottleneck",
+        code: Illness::ClientBottleneck,
         titles: &[
             "瓶颈在客户端:1 % 的请求迟发 {late_p99_ms} 以上",
             "瓶颈在客户端:它的线程已经用了 {cpu_share}",
@@ -149,7 +149,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "slow_decoding",
+        code: Illness::SlowDecoding,
         titles: &[
             "解码慢:{running} 条在跑时每个 token 要 {quiet_ms},而按 {gpu} 的规格,这样一步只要 {expected_ms}",
             "解码超出承诺:没人插队时每个 token 也要 {quiet_ms},而允许的是 {promised_ms}",
@@ -163,7 +163,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "prefill_crowding",
+        code: Illness::PrefillCrowding,
         titles: &[
             "decode 被别人的 prefill 挤占:流的时间有 {held_up_share} 花在别人的输入上,每次停 {held_up_ms},而单纯 decode 只要 {quiet_ms}",
         ],
@@ -178,7 +178,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "prefix_cache",
+        code: Illness::PrefixCache,
         titles: &[
             "前缀缓存被污染:{hit_share} 的输入 token 命中缓存,而计划里只共享 {planned_share}",
             "计划重复了自己的提示词(占 {repeated_share}):{hit_share} 的输入 token 命中前缀缓存",
@@ -195,7 +195,7 @@ const CHINESE: [Words; 12] = [
         ],
     },
     Words {
-        code: "warmup",
+        code: Illness::Warmup,
         titles: &[
             "预热落在了测量窗口里:前 {first_requests} 条里最快的也等了 {first_ttft_ms} 才有首字,而其余请求有四分之一只要 {usual_ttft_ms} 或更短",
         ],
@@ -336,7 +336,7 @@ pub(crate) fn evidence(evidence: &BTreeMap<String, Value>, lang: Lang) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use precipice_analyze::diagnosis::TEMPLATES;
+    use precipice_analyze::diagnosis::templates;
     use serde_json::json;
 
     fn names(template: &str) -> Vec<&str> {
@@ -362,8 +362,8 @@ mod tests {
     /// Every rule speaks Chinese, with the figures of its English in every sentence.
     #[test]
     fn the_two_languages_say_the_same() {
-        assert_eq!(CHINESE.len(), TEMPLATES.len());
-        for (code, titles, remedies) in TEMPLATES {
+        assert_eq!(CHINESE.len(), templates().count());
+        for (code, titles, remedies) in templates() {
             let words = CHINESE.iter().find(|words| words.code == code).unwrap();
             let told =
                 |list: &[&'static str]| -> Vec<Vec<&str>> { list.iter().map(|text| names(text)).collect() };
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn an_illness_of_another_version_speaks_for_itself() {
         let illness = Diagnosis {
-            code: "kv_capacity".to_owned(),
+            code: Illness::KvCapacity,
             title: "Waits".to_owned(),
             remedy: "Do.".to_owned(),
             evidence: BTreeMap::from([("other".to_owned(), json!(1))]),

@@ -3,7 +3,8 @@
 use precipice_analyze::Analysis;
 use precipice_analyze::figures::Curve;
 use precipice_analyze::findings::{
-    CounterCheck, Diagnosis, Distribution, Gap, PreemptionEvent, Segment, SegmentKind, Severity,
+    Basis, Cause, CounterCheck, Diagnosis, Distribution, Gap, Illness, PreemptionEvent, Segment, SegmentKind,
+    Severity, Steadiness,
 };
 use precipice_dialect::Engine;
 use precipice_record::{
@@ -108,7 +109,7 @@ fn findings(analysis: &mut Analysis) {
     client.tokens.short_requests = Some(0);
     client.in_flight.peak = Some(64);
     client.phases = [("start".to_owned(), 64), ("drain".to_owned(), 64)].into();
-    client.steady_state.verdict = Some("too_short".to_owned());
+    client.steady_state.verdict = Some(Steadiness::TooShort);
     client.identities.e2el_residual_max_ms = Some(0.002);
     client.identities.e2el_checked = 128;
     client.identities.itl_mean_over_tpot_p50 = Some(1.073);
@@ -123,7 +124,7 @@ fn findings(analysis: &mut Analysis) {
                 index: 310 + k,
                 from_s: from,
                 to_s: from + ms / 1e3,
-                cause: Some(if k % 5 == 4 { "others_prefill" } else { "own_preemption" }.to_owned()),
+                cause: Some(if k % 5 == 4 { Cause::OthersPrefill } else { Cause::OwnPreemption }),
             }
         })
         .collect();
@@ -172,7 +173,7 @@ fn server(analysis: &mut Analysis) {
     server.preemptions.kv_drop_mean = Some(0.052);
     server.preemptions.released_tokens_mean = Some(6_242.0);
     server.preemptions.linear_r2 = Some(0.997);
-    server.preemptions.basis = Some("counter".to_owned());
+    server.preemptions.basis = Some(Basis::Counter);
     server.preemptions.unresolved = Some(0);
     server.preemptions.events = (0..38_u32)
         .map(|k| PreemptionEvent {
@@ -212,12 +213,12 @@ fn server(analysis: &mut Analysis) {
     server.recompute.share_of_prefill = Some(0.334);
     server.recompute.share_of_wall_clock = Some(0.062);
     server.recompute.released_tokens = Some(237_196.0);
-    server.recompute.basis = Some("flops".to_owned());
+    server.recompute.basis = Some(Basis::Flops);
     server.wall_clock_share.decode = Some(0.78);
     server.wall_clock_share.prefill = Some(0.152);
     server.wall_clock_share.recompute = Some(0.062);
     server.wall_clock_share.idle = Some(0.006);
-    server.wall_clock_share.basis = Some("modelled".to_owned());
+    server.wall_clock_share.basis = Some(Basis::Modelled);
     server.segments = vec![
         segment(SegmentKind::Fill, 0.0, 14.0),
         segment(SegmentKind::Sawtooth, 14.0, 432.0),
@@ -234,7 +235,7 @@ fn server(analysis: &mut Analysis) {
 
 fn illness(analysis: &mut Analysis) {
     analysis.findings.diagnosis = vec![Diagnosis {
-        code: "kv_capacity".to_owned(),
+        code: Illness::KvCapacity,
         severity: Severity::Critical,
         evidence: [
             ("running_mean", 15.65),

@@ -1,6 +1,7 @@
 //! Terminal, Markdown and JSON.
 
 use crate::sample;
+use precipice_analyze::findings::{Steadiness, SteadySeries};
 use precipice_record::{LoadKind, Source};
 use precipice_report::{Item, Lang, Style, json, markdown, terminal};
 use unicode_width::UnicodeWidthStr;
@@ -172,8 +173,8 @@ fn whether_the_state_lasts_is_said_with_its_measurement() {
     assert!(page(&analysis, Lang::Zh).contains("太短,谈不上稳态"));
 
     let found = &mut analysis.findings.client.steady_state;
-    found.verdict = Some("overloaded".to_owned());
-    found.series = Some("in_flight".to_owned());
+    found.verdict = Some(Steadiness::Overloaded);
+    found.series = Some(SteadySeries::InFlight);
     found.slope_per_s = Some(5.34);
     (found.slope_low_per_s, found.slope_high_per_s) = (Some(5.09), Some(5.63));
     found.drift_share = Some(1.858);
@@ -185,8 +186,8 @@ fn whether_the_state_lasts_is_said_with_its_measurement() {
     assert!(screen.contains("Overloaded: more and more was in flight"), "{screen}");
 
     let found = &mut analysis.findings.client.steady_state;
-    found.verdict = Some("steady".to_owned());
-    found.series = Some("e2el_ms".to_owned());
+    found.verdict = Some(Steadiness::Steady);
+    found.series = Some(SteadySeries::E2el);
     (found.e2el_mean_ms, found.e2el_half_width_ms, found.batches) = (Some(1_410.0), Some(12.0), Some(30));
     let steady = page(&analysis, Lang::En);
     assert!(steady.contains("Mean E2EL of the body: 1.41 s ± 12.00 ms (95 %, 30 batch means)"), "{steady}");
