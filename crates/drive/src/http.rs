@@ -39,6 +39,10 @@ pub struct Head {
     pub retry_after_s: Option<f64>,
     /// `Server`.
     pub server: Option<String>,
+    /// `Content-Encoding`, where it is one.
+    pub encoding: Option<String>,
+    /// `Location`.
+    pub location: Option<String>,
     /// The connection may carry another request after this response.
     pub keep_alive: bool,
 }
@@ -276,6 +280,10 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Head, State)>, HttpFault> {
             }
             "retry-after" => head.retry_after_s = retry_after(value),
             "server" => head.server = Some(value.to_owned()),
+            "content-encoding" if !value.is_empty() && !value.eq_ignore_ascii_case("identity") => {
+                head.encoding = Some(value.to_owned());
+            }
+            "location" => head.location = Some(value.to_owned()),
             _ => {}
         }
     }

@@ -23,6 +23,8 @@ use thiserror::Error;
 
 /// Batches of rows that may wait for the sink; beyond that the lanes keep theirs.
 const WAITING_BATCHES: usize = 256;
+/// How long connections may take to open ahead of the load.
+const OPEN_AHEAD: Duration = Duration::from_secs(2);
 /// How long the server's gauges may take to show that it is idle before and after the load.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -279,6 +281,12 @@ fn play_part(
     thread::scope(|scope| {
         let filler = scope.spawn(|| fill(&feed, target, form, requests, phase));
         feed.wait_for(clients.unwrap_or(64) as usize);
+        if let Schedule::Closed { clients, stagger } = load.schedule
+            && stagger <= OPEN_AHEAD
+        {
+            let clients = clients.min(u32::try_from(feed.ready()).unwrap_or(u32::MAX));
+            open_ahead(lanes, target, clients, handle).inspect_err(|_| feed.close())?;
+        }
         let start = clock.now() + Ns(1_000_000);
         let stop_at =
             load.stop.duration.filter(|_| phase != Phase::Warmup).map(|duration| start + ns(duration));
@@ -317,6 +325,24 @@ fn play_part(
         played?;
         filled?;
         Ok(())
+    })
+}
+
+/// Opens the connections of the first wave, so that it does not measure the server's listener.
+fn open_ahead(lanes: &mut [Lane], target: &Target, clients: u32, handle: &Handle) -> io::Result<()> {
+    let count = lanes.len();
+    thread::scope(|scope| {
+        let opening: Vec<_> = lanes
+            .iter_mut()
+            .enumerate()
+            .map(|(index, lane)| {
+                let clients = share(clients, index, count) as usize;
+                scope.spawn(move || lane.open_ahead(&target.origin, clients, OPEN_AHEAD, &handle.shared))
+            })
+            .collect();
+        opening
+            .into_iter()
+            .try_for_each(|opened| opened.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
 

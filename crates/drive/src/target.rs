@@ -233,7 +233,7 @@ impl Origin {
 
 fn fields(url: &Url, options: &TargetOptions) -> Result<String, TargetError> {
     let mut fields = format!(
-        "Host: {}\r\nUser-Agent: precipice/{}\r\nAccept: */*\r\n",
+        "Host: {}\r\nUser-Agent: precipice/{}\r\nAccept: */*\r\nAccept-Encoding: identity\r\n",
         url.authority(),
         env!("CARGO_PKG_VERSION")
     );

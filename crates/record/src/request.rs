@@ -72,6 +72,13 @@ pub struct RequestRow {
     pub retry_after_s: Option<f64>,
     /// The connection had carried an earlier request.
     pub reused: bool,
+    /// By the server's own clock: from its arrival to when it was first scheduled. Absent where the server does not
+    /// say (vLLM does with `--enable-per-request-metrics`).
+    pub server_queue: Option<Ns>,
+    /// By the server's own clock: from when it was first scheduled to its first token.
+    pub server_first_token: Option<Ns>,
+    /// By the server's own clock: the mean time between two of its tokens.
+    pub server_mean_itl: Option<Ns>,
 }
 
 impl RequestRow {
@@ -80,14 +87,17 @@ impl RequestRow {
         self.failure.is_none()
     }
 
-    /// Output tokens by the best source there is: the server's usage, else the client's count.
+    /// Output tokens by the best source there is: the server's usage, else the client's count. A usage of 0 beside
+    /// events that carried tokens is no count.
     pub fn output(&self) -> Option<u32> {
-        self.output_tokens_usage.or(self.output_tokens)
+        self.output_tokens_usage
+            .filter(|&tokens| tokens > 0 || self.first_token.is_none())
+            .or(self.output_tokens)
     }
 
-    /// Prompt tokens by the best source there is: the server's usage, else the plan.
+    /// Prompt tokens by the best source there is: the server's usage, else the plan. A usage of 0 is no count.
     pub fn prompt(&self) -> Option<u32> {
-        self.prompt_tokens_usage.or(self.prompt_tokens)
+        self.prompt_tokens_usage.filter(|&tokens| tokens > 0).or(self.prompt_tokens)
     }
 
     /// Counts in the statistics: not a warm-up.

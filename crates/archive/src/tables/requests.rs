@@ -38,6 +38,9 @@ impl Rows for Vec<RequestRow> {
         ("finish_reason", Utf8, true),
         ("retry_after_s", Float64, true),
         ("reused", Boolean, false),
+        ("server_queue_ns", UInt64, true),
+        ("server_first_token_ns", UInt64, true),
+        ("server_mean_itl_ns", UInt64, true),
     ];
 
     fn rows(&self) -> usize {
@@ -77,6 +80,9 @@ impl Rows for Vec<RequestRow> {
             text(|row| row.finish_reason.as_deref()),
             column(rows.iter().map(|row| row.retry_after_s).collect::<Float64Array>()),
             column(rows.iter().map(|row| Some(row.reused)).collect::<BooleanArray>()),
+            ns(|row| row.server_queue),
+            ns(|row| row.server_first_token),
+            ns(|row| row.server_mean_itl),
         ])
     }
 
@@ -101,6 +107,8 @@ impl Rows for Vec<RequestRow> {
         let finish_reason = columns.optional_text("finish_reason")?;
         let retry_after = columns.optional::<Float64Type>("retry_after_s")?;
         let reused = columns.flags("reused")?;
+        let (server_queue, server_first_token) = (ns("server_queue_ns")?, ns("server_first_token_ns")?);
+        let server_mean_itl = ns("server_mean_itl_ns")?;
         for row in 0..columns.rows() {
             let phase = match phase.get(row) {
                 None => Phase::default(),
@@ -135,6 +143,9 @@ impl Rows for Vec<RequestRow> {
                 finish_reason: finish_reason.get(row).map(str::to_owned),
                 retry_after_s: retry_after.get(row),
                 reused: reused.value(row),
+                server_queue: server_queue.ns(row),
+                server_first_token: server_first_token.ns(row),
+                server_mean_itl: server_mean_itl.ns(row),
             });
         }
         Ok(())

@@ -5,6 +5,7 @@ use crate::load::feed::Job;
 use crate::load::outlet::Outlet;
 use crate::stream::{Stream, Verdict};
 use precipice_record::{ChunkRow, FailureKind, Ns, Phase, RequestRow};
+use precipice_wire::openai::Carried;
 
 /// Longest message that is kept with a failure, in characters.
 const MESSAGE_LIMIT: usize = 240;
@@ -36,7 +37,16 @@ pub(crate) struct Attempt {
     written: usize,
     stream: Stream,
     chunks: u32,
+    /// When events with an empty text came, before and after the first token: the end of the response tells whether
+    /// they carried one.
+    leading: Vec<Ns>,
+    later: Vec<Ns>,
+    /// Where the server wants the request instead.
+    location: Option<String>,
 }
+
+/// Most events with an empty text that are remembered.
+const UNSETTLED_LIMIT: usize = 1 << 16;
 
 impl Attempt {
     /// `intended` is when the schedule wanted it sent; `unit` is how many tokens an event carries that does not
@@ -51,7 +61,19 @@ impl Attempt {
             output_tokens_asked: Some(job.output_tokens),
             ..RequestRow::default()
         };
-        Self { job, row, started: now, resent: false, written: 0, stream: Stream::new(unit), chunks: 0 }
+        let stream = Stream::new(unit, job.output_tokens);
+        Self {
+            job,
+            row,
+            started: now,
+            resent: false,
+            written: 0,
+            stream,
+            chunks: 0,
+            leading: Vec::new(),
+            later: Vec::new(),
+            location: None,
+        }
     }
 
     /// The connection is there.
@@ -82,33 +104,54 @@ impl Attempt {
     pub(crate) fn head(&mut self, head: &Head) {
         self.row.status = Some(head.status);
         self.row.retry_after_s = head.retry_after_s;
+        self.location.clone_from(&head.location);
         self.stream.begin(head);
     }
 
     /// Takes bytes of the body that came in the read of `stamp`. An ending is a reason to hang up.
     pub(crate) fn body(&mut self, stamp: Ns, bytes: &[u8], outlet: &mut Outlet) -> Option<Ending> {
-        let Self { row, stream, chunks, .. } = self;
-        let fault = stream.feed(bytes, |tokens| match tokens {
-            None => {
-                row.first_event.get_or_insert(stamp);
-            }
-            Some(tokens) => {
-                row.first_event.get_or_insert(stamp);
-                row.first_token.get_or_insert(stamp);
-                row.last_token = Some(stamp);
-                *chunks += 1;
-                if row.phase != Phase::Warmup {
-                    outlet.chunks().push(ChunkRow {
-                        request: row.request,
-                        attempt: row.attempt,
-                        time: stamp,
-                        tokens,
-                        events_in_read: 1,
-                    });
+        let Self { row, stream, chunks, leading, later, .. } = self;
+        let fault = stream.feed(bytes, |carried| {
+            row.first_event.get_or_insert(stamp);
+            match carried {
+                Carried::Nothing => {}
+                Carried::Unsettled => {
+                    let place = if row.first_token.is_none() { &mut *leading } else { &mut *later };
+                    if place.len() < UNSETTLED_LIMIT {
+                        place.push(stamp);
+                    }
+                }
+                Carried::Tokens(tokens) => {
+                    row.first_token.get_or_insert(stamp);
+                    row.last_token = Some(stamp);
+                    *chunks += 1;
+                    if row.phase != Phase::Warmup {
+                        outlet.chunks().push(chunk(row, stamp, tokens));
+                    }
                 }
             }
         });
         fault.map(|(kind, message)| Ending::failed(kind, message))
+    }
+
+    /// The server has said that the response is over.
+    pub(crate) fn is_done(&self) -> bool {
+        self.stream.is_done()
+    }
+
+    /// Writes the events with an empty text down, as far as they carried a token.
+    fn settle_empties(&mut self, outlet: &mut Outlet) {
+        let found = self.stream.settle();
+        let unit = self.stream.unit();
+        let carried = [(found.leading, &self.leading), (found.later, &self.later)];
+        for &stamp in carried.into_iter().filter(|(carried, _)| *carried).flat_map(|(_, stamps)| stamps) {
+            self.row.first_token = Some(self.row.first_token.map_or(stamp, |first| first.min(stamp)));
+            self.row.last_token = Some(self.row.last_token.map_or(stamp, |last| last.max(stamp)));
+            self.chunks += 1;
+            if self.row.phase != Phase::Warmup {
+                outlet.chunks().push(chunk(&self.row, stamp, unit));
+            }
+        }
     }
 
     /// The response is whole.
@@ -133,11 +176,18 @@ impl Attempt {
     }
 
     fn settle(&mut self) -> Verdict {
-        self.stream.verdict(self.row.status.unwrap_or_default())
+        let mut verdict = self.stream.verdict(self.row.status.unwrap_or_default());
+        if let (Some((FailureKind::OddStatus, message)), Some(location)) =
+            (&mut verdict.failure, &self.location)
+        {
+            message.push_str(&format!(" and a pointer to {location}: give that with --url"));
+        }
+        verdict
     }
 
-    /// The row of the attempt.
-    pub(crate) fn close(&mut self, now: Ns, ending: Ending) -> RequestRow {
+    /// The row of the attempt; chunks that were held back go to `outlet`.
+    pub(crate) fn close(&mut self, now: Ns, ending: Ending, outlet: &mut Outlet) -> RequestRow {
+        self.settle_empties(outlet);
         let mut row = std::mem::take(&mut self.row);
         let facts = self.stream.facts();
         row.end = now;
@@ -146,12 +196,19 @@ impl Attempt {
         row.output_tokens_usage = facts.completion_tokens;
         row.output_tokens = facts.counted;
         row.finish_reason = facts.finish_reason;
+        row.server_queue = facts.server_times.queue;
+        row.server_first_token = facts.server_times.first_token;
+        row.server_mean_itl = facts.server_times.mean_itl;
         if let Some((kind, message)) = ending.failure {
             row.failure = Some(kind);
             row.message = Some(shorten(&message)).filter(|message| !message.is_empty());
         }
         row
     }
+}
+
+fn chunk(row: &RequestRow, time: Ns, tokens: u16) -> ChunkRow {
+    ChunkRow { request: row.request, attempt: row.attempt, time, tokens, events_in_read: 1 }
 }
 
 /// The beginning of a text, on one line.

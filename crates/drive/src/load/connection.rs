@@ -18,17 +18,28 @@ pub(crate) enum Stage {
     Handshaking,
     /// It carries an attempt.
     Busy,
+    /// Its answer is over by the server's own word, the end of the transfer is still to come.
+    Lingering,
     /// It waits for the next one.
     Idle,
 }
+
+/// Most reads of one turn: a stream that never pauses must not hold the thread.
+const READS_PER_TURN: u32 = 8;
 
 /// What an event did to a connection.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// Nothing ended.
     Goes,
+    /// There is more to read: another turn is due without a further event.
+    More,
     /// The attempt ended.
     Ended(Ending),
+    /// The attempt ended with `[DONE]`, but the transfer has not: the connection can't carry another request yet.
+    Lingers(Ending),
+    /// It is open, or free again, and waits for a request.
+    Rests,
     /// A reused connection turned out to be dead before any byte of the response: the server had closed it
     /// while it was idle. That is no failure of the request, which is sent again.
     Stale,
@@ -68,18 +79,28 @@ pub(crate) struct Connection {
     served: u32,
     opened: Ns,
     connect: Option<Ns>,
+    /// A turn ended before the socket was empty; true in it is the end of the stream.
+    pub unread: Option<bool>,
+    /// Since when it lingers.
+    pub lingers: Ns,
+    /// A client of a closed loop is free only when this connection is.
+    pub holds_client: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Socket, opened: Ns, attempt: Box<Attempt>) -> Self {
+    /// A connection that is being opened, for an attempt or ahead of one.
+    pub(crate) fn new(socket: Socket, opened: Ns, attempt: Option<Box<Attempt>>) -> Self {
         Self {
             socket,
             stage: Stage::Connecting,
-            attempt: Some(attempt),
+            attempt,
             response: Response::default(),
             served: 0,
             opened,
             connect: None,
+            unread: None,
+            lingers: Ns::ZERO,
+            holds_client: false,
         }
     }
 
@@ -94,6 +115,7 @@ impl Connection {
     /// Handles readiness. `closed` says that the peer will send no more, so that the end must be read now: no
     /// other event will tell of it.
     pub(crate) fn turn(&mut self, readable: bool, closed: bool, bench: &mut Bench<'_>) -> Turn {
+        let closed = self.unread.take().unwrap_or(false) || closed;
         if self.stage == Stage::Connecting {
             match self.socket.connected() {
                 Ok(false) => return Turn::Goes,
@@ -109,11 +131,18 @@ impl Connection {
             }
             let now = bench.clock.now();
             self.connect = Some(now.since(self.opened));
+            if self.attempt.is_none() {
+                self.stage = Stage::Idle;
+                return Turn::Rests;
+            }
             self.stage = Stage::Busy;
             return self.begin(bench);
         }
         if self.stage == Stage::Idle {
             return if readable || closed { Turn::Gone } else { Turn::Goes };
+        }
+        if self.stage == Stage::Lingering {
+            return self.linger_on(closed, bench);
         }
         if let Some(turn) = self.send() {
             return turn;
@@ -124,9 +153,44 @@ impl Connection {
         match self.receive(closed, bench) {
             // The server closed right behind its answer. No further event tells of that: kept, the connection would
             // take a request that nobody answers.
-            Turn::Ended(ending) if closed => Turn::Ended(Ending { keep: false, ..ending }),
+            Turn::Ended(ending) | Turn::Lingers(ending) if closed => {
+                Turn::Ended(Ending { keep: false, ..ending })
+            }
+            Turn::More => {
+                self.unread = Some(closed);
+                Turn::More
+            }
             turn => turn,
         }
+    }
+
+    /// Reads on after `[DONE]`, for the end of the transfer alone.
+    fn linger_on(&mut self, closed: bool, bench: &mut Bench<'_>) -> Turn {
+        for _ in 0..READS_PER_TURN {
+            let length = match self.socket.read(bench.buffer) {
+                Ok(0) => return Turn::Gone,
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return if closed { Turn::Gone } else { Turn::Goes };
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return Turn::Gone,
+            };
+            let mut rest = &bench.buffer[..length];
+            loop {
+                match self.response.next(&mut rest) {
+                    Ok(None) => break,
+                    Ok(Some(Piece::End)) if self.response.head().keep_alive && rest.is_empty() && !closed => {
+                        self.stage = Stage::Idle;
+                        return Turn::Rests;
+                    }
+                    Ok(Some(Piece::End)) | Err(_) => return Turn::Gone,
+                    Ok(Some(_)) => {}
+                }
+            }
+        }
+        self.unread = Some(closed);
+        Turn::More
     }
 
     fn begin(&mut self, bench: &mut Bench<'_>) -> Turn {
@@ -139,7 +203,11 @@ impl Connection {
         }
         if self.socket.is_tls() {
             // What came with the end of the handshake lies in the session, where no event tells of it.
-            return self.receive(false, bench);
+            let turn = self.receive(false, bench);
+            if matches!(turn, Turn::More) {
+                self.unread = Some(false);
+            }
+            return turn;
         }
         Turn::Goes
     }
@@ -164,14 +232,14 @@ impl Connection {
     }
 
     fn receive(&mut self, to_the_end: bool, bench: &mut Bench<'_>) -> Turn {
-        loop {
+        for _ in 0..READS_PER_TURN {
             match self.socket.read(bench.buffer) {
-                Ok(0) => return self.ended(bench.clock.now()),
+                Ok(0) => return self.ended(),
                 Ok(length) => {
                     let stamp = bench.clock.now();
                     let full = length == bench.buffer.len() || self.socket.is_tls();
-                    if let Some(ending) = self.take(stamp, length, bench) {
-                        return Turn::Ended(ending);
+                    if let Some(turn) = self.take(stamp, length, bench) {
+                        return turn;
                     }
                     // A short read has emptied the socket; asking again would cost a system call for nothing.
                     if !full && !to_the_end {
@@ -183,10 +251,11 @@ impl Connection {
                 Err(error) => return self.broken(&error),
             }
         }
+        Turn::More
     }
 
-    /// Takes the bytes of one read.
-    fn take(&mut self, stamp: Ns, length: usize, bench: &mut Bench<'_>) -> Option<Ending> {
+    /// Takes the bytes of one read. A turn is how the attempt ended.
+    fn take(&mut self, stamp: Ns, length: usize, bench: &mut Bench<'_>) -> Option<Turn> {
         let attempt = self.attempt.as_mut()?;
         let mut rest = &bench.buffer[..length];
         bench.tally.stamp = stamp;
@@ -225,11 +294,18 @@ impl Connection {
                 row.events_in_read = events;
             }
         }
-        ending
+        match ending {
+            Some(ending) => Some(Turn::Ended(ending)),
+            None if attempt.is_done() => {
+                let ending = attempt.whole(attempt.unsent().is_empty());
+                Some(if ending.keep { Turn::Lingers(ending) } else { Turn::Ended(ending) })
+            }
+            None => None,
+        }
     }
 
     /// The peer closed the stream.
-    fn ended(&mut self, _now: Ns) -> Turn {
+    fn ended(&mut self) -> Turn {
         let Some(attempt) = &mut self.attempt else { return Turn::Gone };
         if !self.response.begun() {
             return if self.served > 0 {
@@ -266,6 +342,13 @@ impl Connection {
     pub(crate) fn rest(&mut self) {
         self.served += 1;
         self.stage = Stage::Idle;
+    }
+
+    /// Its attempt is over, its transfer is not.
+    pub(crate) fn linger(&mut self, now: Ns) {
+        self.served += 1;
+        self.stage = Stage::Lingering;
+        self.lingers = now;
     }
 
     /// The time-out that has passed, if one has.

@@ -117,6 +117,11 @@ impl Feed {
         }
     }
 
+    /// Requests that are ready to send.
+    pub(crate) fn ready(&self) -> usize {
+        self.lock().requests
+    }
+
     /// Nothing more is to be sent.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);

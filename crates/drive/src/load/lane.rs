@@ -5,7 +5,7 @@ use crate::clock::{Clock, ns};
 use crate::handle::{Order, Shared};
 use crate::load::alarm::Alarm;
 use crate::load::attempt::{Attempt, Ending};
-use crate::load::connection::{Bench, Connection, Tally, Turn, connect_failure};
+use crate::load::connection::{Bench, Connection, Stage, Tally, Turn, connect_failure};
 use crate::load::feed::{Feed, Job, Take};
 use crate::load::outlet::Outlet;
 use crate::load::retrying::Retrying;
@@ -24,6 +24,12 @@ const ALARM: Token = Token(usize::MAX);
 const READ_BUFFER: usize = 256 << 10;
 /// How soon a lane asks again when the feed is behind.
 const STARVED: Ns = Ns(500_000);
+
+/// How long a connection may linger after `[DONE]` before it is dropped. A server that ends its transfer does so within
+/// the same burst.
+const LINGER: Ns = Ns(20_000_000);
+/// Connections that are being opened at once ahead of the load: fewer than the usual backlog of a listener.
+const OPENING: usize = 64;
 
 /// One part of the load: the warm-up or the run itself.
 pub(crate) struct Part<'a> {
@@ -51,6 +57,10 @@ pub(crate) struct Lane {
     alarm: Alarm,
     connections: Slab<Connection>,
     idle: Vec<usize>,
+    /// Connections with more to read.
+    unread: Vec<usize>,
+    /// Connections that had to be dropped after `[DONE]`, one after another: then no client waits for one.
+    lingered: u32,
     buffer: Vec<u8>,
     outlet: Outlet,
     tally: Tally,
@@ -76,6 +86,8 @@ impl Lane {
             alarm,
             connections: Slab::new(),
             idle: Vec::new(),
+            unread: Vec::new(),
+            lingered: 0,
             buffer: vec![0; READ_BUFFER],
             outlet,
             tally: Tally::default(),
@@ -90,6 +102,65 @@ impl Lane {
         })
     }
 
+    /// Opens connections ahead of the load, until so many are open or for at most `limit`: the first wave of a closed
+    /// loop measures the server's answers and not its listener. One that can't be opened is met by its request.
+    ///
+    /// # Errors
+    /// The poll of the system failed.
+    pub(crate) fn open_ahead(
+        &mut self,
+        origin: &Origin,
+        count: usize,
+        limit: Duration,
+        shared: &Shared,
+    ) -> io::Result<()> {
+        let until = self.clock.now() + ns(limit);
+        let mut events = Events::with_capacity(1024);
+        let mut wanted = count.saturating_sub(self.idle.len());
+        let mut opening = 0;
+        loop {
+            while wanted > 0 && opening < OPENING {
+                wanted -= 1;
+                let now = self.clock.now();
+                let Ok(socket) = Socket::open(origin, origin.addresses[0]) else { return Ok(()) };
+                opening += usize::from(self.enter(socket, now, None).is_ok());
+            }
+            if opening == 0 || self.clock.now() >= until || shared.order() != Order::Go {
+                return Ok(());
+            }
+            match self.poll.poll(&mut events, Some(Duration::from_millis(20))) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                polled => polled?,
+            }
+            for event in &events {
+                let key = event.token().0;
+                let Some(connection) = self.connections.get_mut(key) else { continue };
+                let was_opening = matches!(connection.stage, Stage::Connecting | Stage::Handshaking);
+                let mut bench = Bench {
+                    clock: &self.clock,
+                    buffer: &mut self.buffer,
+                    outlet: &mut self.outlet,
+                    tally: &mut self.tally,
+                };
+                let closed = event.is_read_closed() || event.is_error();
+                match connection.turn(event.is_readable(), closed, &mut bench) {
+                    Turn::Goes => continue,
+                    Turn::Rests => self.idle.push(key),
+                    Turn::More => {
+                        self.unread.push(key);
+                        continue;
+                    }
+                    // The server hung up, or TLS failed.
+                    _ => {
+                        self.idle.retain(|idle| *idle != key);
+                        self.hang_up(key);
+                    }
+                }
+                opening -= usize::from(was_opening);
+            }
+        }
+    }
+
     /// Runs one part to its end.
     ///
     /// # Errors
@@ -101,6 +172,9 @@ impl Lane {
         self.free =
             (0..part.clients.unwrap_or(0)).map(|i| part.start + Ns(part.stagger.0 * u64::from(i))).collect();
         self.next_send = part.start;
+        for (_, connection) in &mut self.connections {
+            connection.holds_client = false;
+        }
         let mut now = self.clock.now();
         self.pulse.resume(now);
         self.alarm.beat(now, self.pulse.due())?;
@@ -129,6 +203,11 @@ impl Lane {
                     self.dispatch(part, self.tally.stamp);
                 }
             }
+            for key in std::mem::take(&mut self.unread) {
+                if self.connections.get(key).is_some_and(|connection| connection.unread.is_some()) {
+                    self.turn(part, key, true, false);
+                }
+            }
             now = self.clock.now();
             self.pulse.handled(woken, now, &self.tally);
             if self.pulse.beat(now) {
@@ -149,7 +228,11 @@ impl Lane {
 
     fn wait(&mut self, events: &mut Events, now: Ns) -> io::Result<()> {
         let close = self.alarm.set(now, self.next_send)?;
-        let timeout = if close { Some(Duration::ZERO) } else { self.alarm.sleep(now, self.pulse.due()) };
+        let timeout = if close || !self.unread.is_empty() {
+            Some(Duration::ZERO)
+        } else {
+            self.alarm.sleep(now, self.pulse.due())
+        };
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
             polled => polled,
@@ -194,8 +277,32 @@ impl Lane {
         for (key, ending) in overdue {
             self.end(part, key, ending, now);
         }
+        self.drop_lingering(part, now);
         self.tell(part);
         self.outlet.flush(now);
+    }
+
+    /// Drops connections whose transfer does not end.
+    fn drop_lingering(&mut self, part: &Part<'_>, now: Ns) {
+        let late = |connection: &Connection| {
+            connection.stage == Stage::Lingering && now.since(connection.lingers) >= LINGER
+        };
+        let keys: Vec<usize> =
+            self.connections.iter().filter(|(_, connection)| late(connection)).map(|(key, _)| key).collect();
+        for key in keys {
+            self.lingered = self.lingered.saturating_add(1);
+            self.free_client_of(part, key, now);
+            self.hang_up(key);
+        }
+    }
+
+    /// Frees the client that waits for a connection, if one does.
+    fn free_client_of(&mut self, part: &Part<'_>, key: usize, now: Ns) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if std::mem::take(&mut connection.holds_client) && part.clients.is_some() {
+            self.free.push_back(now);
+            self.next_send = self.next_send.min(now);
+        }
     }
 
     /// Tells the progress bar.
@@ -274,22 +381,36 @@ impl Lane {
             }
         }
         let opened = Socket::open(part.origin, part.origin.addresses[0]);
-        let mut socket = match opened {
+        let socket = match opened {
             Ok(socket) => socket,
             Err(error) => {
                 let ending = Ending::failed(connect_failure(&error), error.to_string());
-                self.close(part, attempt, ending, now);
+                self.close(part, attempt, ending, now, true);
                 return;
             }
         };
+        if let Err((error, Some(attempt))) = self.enter(socket, now, Some(attempt)) {
+            let ending = Ending::failed(FailureKind::Local, error.to_string());
+            self.close(part, attempt, ending, now, true);
+        }
+    }
+
+    /// Takes a socket that is being opened into the poll; gives the attempt back where that fails.
+    fn enter(
+        &mut self,
+        mut socket: Socket,
+        now: Ns,
+        attempt: Option<Box<Attempt>>,
+    ) -> Result<(), (io::Error, Option<Box<Attempt>>)> {
         let entry = self.connections.vacant_entry();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        let registered = self.poll.registry().register(socket.tcp(), Token(entry.key()), interest);
-        if let Err(error) = registered {
-            self.close(part, attempt, Ending::failed(FailureKind::Local, error.to_string()), now);
-            return;
+        match self.poll.registry().register(socket.tcp(), Token(entry.key()), interest) {
+            Err(error) => Err((error, attempt)),
+            Ok(()) => {
+                entry.insert(Connection::new(socket, now, attempt));
+                Ok(())
+            }
         }
-        entry.insert(Connection::new(socket, now, attempt));
     }
 
     fn turn(&mut self, part: &Part<'_>, key: usize, readable: bool, closed: bool) {
@@ -307,7 +428,25 @@ impl Lane {
     fn act(&mut self, part: &Part<'_>, key: usize, turn: Turn) {
         match turn {
             Turn::Goes => {}
+            Turn::More => self.unread.push(key),
+            Turn::Rests => {
+                self.lingered = 0;
+                self.idle.push(key);
+                let now = self.clock.now();
+                self.free_client_of(part, key, now);
+            }
+            Turn::Lingers(ending) => {
+                let now = self.tally.stamp.max(self.clock.now());
+                let Some(connection) = self.connections.get_mut(key) else { return };
+                connection.linger(now);
+                connection.holds_client = self.lingered == 0;
+                if let Some(attempt) = connection.attempt.take() {
+                    self.close(part, attempt, ending, now, self.lingered > 0);
+                }
+            }
             Turn::Gone => {
+                let now = self.clock.now();
+                self.free_client_of(part, key, now);
                 self.idle.retain(|idle| *idle != key);
                 self.hang_up(key);
             }
@@ -345,13 +484,13 @@ impl Lane {
             self.hang_up(key)
         };
         if let Some(attempt) = attempt {
-            self.close(part, attempt, ending, now);
+            self.close(part, attempt, ending, now, true);
         }
     }
 
-    /// Writes the row of an attempt and frees its client.
-    fn close(&mut self, part: &Part<'_>, mut attempt: Box<Attempt>, ending: Ending, now: Ns) {
-        let mut row = attempt.close(now, ending);
+    /// Writes the row of an attempt; `free` its client.
+    fn close(&mut self, part: &Part<'_>, mut attempt: Box<Attempt>, ending: Ending, now: Ns, free: bool) {
+        let mut row = attempt.close(now, ending, &mut self.outlet);
         if row.phase == Phase::Steady
             && let Some(last) = part.feed.last_taken().or(part.shared.stopped_at())
             && now >= last
@@ -367,7 +506,7 @@ impl Lane {
         };
         if let Some(due) = again {
             self.next_send = self.next_send.min(due);
-        } else if part.clients.is_some() {
+        } else if free && part.clients.is_some() {
             self.free.push_back(now);
             self.next_send = self.next_send.min(now);
         }

@@ -153,32 +153,36 @@ impl Session<'_> {
             .fetcher
             .fetch("POST", &path, Some(&body), FIRST_TIMEOUT, ANSWER_LIMIT)
             .map_err(|error| (error.kind(), error.to_string()))?;
-        let mut stream = Stream::new(0);
+        let mut stream = Stream::new(0, OUTPUT);
         stream.begin(&reply.head);
         if let Some(fault) = stream.feed(&reply.body, |_| ()) {
             return Err(fault);
         }
         match stream.verdict(reply.head.status).failure {
             // A model that answers with nothing answers.
-            None | Some((FailureKind::NoTokens, _)) => Ok(stream.facts()),
+            None | Some((FailureKind::NoTokens, _)) => {
+                stream.settle();
+                Ok(stream.facts())
+            }
             Some(failure) => Err(failure),
         }
     }
 
     fn done(mut self, facts: &Facts, fit: Option<WordFit>, asked: &Asked<'_>) -> Probed {
         let mut warnings = Vec::new();
-        self.form.one_token_an_event =
-            facts.completion_tokens.is_some() && facts.events == facts.completion_tokens;
+        let total = facts.completion_tokens.filter(|&total| total > 0 || facts.events == Some(0));
+        // Without a usage the client's own count is all there is: one for each event, as the warning says.
+        self.form.one_token_an_event = total.is_none() || facts.events == total;
         if !self.form.one_token_an_event {
             // Servers that put several tokens into an event can say how many; others ignore the question.
             self.form.continuous_usage = matches!(asked.engine, Some(Engine::Vllm | Engine::Sglang));
-            if facts.completion_tokens.is_none() {
-                warnings.push(Warning::new(
+        }
+        if total.is_none() {
+            warnings.push(Warning::new(
                     WarningCode::NoUsage,
                     "The server sends no usage with its streams, so token counts are the client's own: one for each \
                      event.",
                 ));
-            }
         }
         if asked.wants.ignore_eos && !self.form.ignore_eos {
             warnings.push(Warning::new(

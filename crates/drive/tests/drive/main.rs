@@ -6,6 +6,7 @@
 mod captures;
 mod faults;
 mod load;
+mod meaning;
 mod preflight;
 mod server;
 mod tls;

@@ -3,7 +3,7 @@
 //! The parse is by hand over [`Value`] and takes what is there: servers add fields, leave fields out and give
 //! `null` where another gives nothing. Only what is no JSON object at all is refused.
 
-use crate::openai::glance::{Facts, Glance};
+use crate::openai::glance::{Facts, Glance, PART_DEPTH, PART_TEXTS};
 use crate::openai::{EventClass, Usage};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -195,13 +195,39 @@ fn message_into(mut message: Map<String, Value>, parsed: &mut Choice, facts: &mu
 
 /// A generated string, noted in `facts`.
 fn generated(value: Option<Value>, empty_counts: bool, facts: &mut Facts) -> Option<String> {
-    let Some(Value::String(text)) = value else { return None };
+    let text = match value? {
+        Value::String(text) => text,
+        Value::Array(parts) => {
+            let text = text_of_parts(&parts, PART_DEPTH);
+            facts.content |= !text.is_empty();
+            return (!text.is_empty()).then_some(text);
+        }
+        _ => return None,
+    };
     if text.is_empty() {
         facts.empty_content |= empty_counts;
     } else {
         facts.content = true;
     }
     Some(text)
+}
+
+/// The texts of a list of parts, joined.
+fn text_of_parts(parts: &[Value], depth: u32) -> String {
+    let of_value = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) if depth > 1 => text_of_parts(parts, depth - 1),
+        _ => String::new(),
+    };
+    parts
+        .iter()
+        .map(|part| match part {
+            Value::Object(fields) => {
+                PART_TEXTS.iter().filter_map(|key| fields.get(*key)).map(of_value).collect()
+            }
+            other => of_value(other),
+        })
+        .collect()
 }
 
 fn take_string(object: &mut Map<String, Value>, key: &str) -> Option<String> {

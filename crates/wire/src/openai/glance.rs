@@ -20,6 +20,10 @@ pub enum EventClass {
     Role,
     /// At least one token.
     Token,
+    /// An empty text or content and nothing else. vLLM sends one for a token that is no whole character, its V0 engine
+    /// also one per chunk of the prompt: whether it carried a token, only the usage can tell
+    /// ([`crate::openai::TokenMeter`]).
+    Empty,
     /// The end of a choice with nothing in it that shows a token. Whether it carried one, only the final usage
     /// can tell ([`crate::openai::TokenMeter`]).
     Finish,
@@ -114,7 +118,7 @@ impl Facts {
                 EventClass::Finish
             }
         } else if self.empty_content && self.token_ids != Some(0) {
-            EventClass::Token
+            EventClass::Empty
         } else {
             EventClass::Other
         };
@@ -234,12 +238,46 @@ impl Facts {
     }
 
     fn generated(&mut self, scanner: &mut Scanner<'_>, empty_counts: bool) -> Walk {
+        if scanner.peek() == Some(b'[') {
+            return self.parts(scanner, PART_DEPTH);
+        }
         let value = scanner.raw()?;
         if value == b"\"\"" {
             self.empty_content |= empty_counts;
         } else if value.first() == Some(&b'"') {
             self.content = true;
         }
+        Ok(())
+    }
+}
+
+/// Lists of parts within parts that are looked into: Magistral's `content` holds parts whose `thinking` is a list.
+pub(crate) const PART_DEPTH: u32 = 3;
+
+/// Keys of a part that hold what was generated.
+pub(crate) const PART_TEXTS: [&str; 3] = ["text", "thinking", "content"];
+
+impl Facts {
+    /// A list of parts, each a text or an object with one. An empty text in it shows no token.
+    fn parts(&mut self, scanner: &mut Scanner<'_>, depth: u32) -> Walk {
+        if depth == 0 {
+            return scanner.skip();
+        }
+        scanner.array(&mut |scanner| match scanner.peek() {
+            Some(b'{') => scanner.object(&mut |scanner, key| match std::str::from_utf8(key) {
+                Ok(key) if PART_TEXTS.contains(&key) => self.part(scanner, depth),
+                _ => scanner.skip(),
+            }),
+            _ => self.part(scanner, depth),
+        })
+    }
+
+    fn part(&mut self, scanner: &mut Scanner<'_>, depth: u32) -> Walk {
+        if scanner.peek() == Some(b'[') {
+            return self.parts(scanner, depth - 1);
+        }
+        let value = scanner.raw()?;
+        self.content |= value.first() == Some(&b'"') && value.len() > 2;
         Ok(())
     }
 }

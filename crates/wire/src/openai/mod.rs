@@ -26,7 +26,7 @@ pub use glance::{EventClass, Glance, classify, glance, glance_event};
 pub use incoming::{IncomingPrompt, IncomingRequest, Refusal};
 pub use models::{ModelInfo, NotModels, parse_models, write_models};
 pub use request::{BodyError, Endpoint, PromptBody, RequestBody};
-pub use token::TokenMeter;
+pub use token::{Carried, EmptyTexts, TokenMeter};
 pub use write::{ErrorBody, ResponseWriter, TokenChunk, UsageCounts};
 
 use serde::{Deserialize, Serialize};

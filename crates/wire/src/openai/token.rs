@@ -5,6 +5,27 @@
 
 use crate::openai::{EventClass, Glance};
 
+/// What an event carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// No token.
+    Nothing,
+    /// So many tokens; 0 stands for at least one.
+    Tokens(u16),
+    /// An empty text, of which only the end of the response tells whether it carried a token: see
+    /// [`TokenMeter::settle`].
+    Unsettled,
+}
+
+/// Which events with an empty text carried a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmptyTexts {
+    /// Those before the first event that shows a token.
+    pub leading: bool,
+    /// Those after it.
+    pub later: bool,
+}
+
 /// Counts the tokens of one response as its events come.
 #[derive(Debug, Clone, Default)]
 pub struct TokenMeter {
@@ -12,6 +33,8 @@ pub struct TokenMeter {
     counted: u32,
     unknown: u32,
     empty_finishes: u32,
+    leading_empties: u32,
+    later_empties: u32,
     /// The server sends `usage` with its choices before the end.
     continuous: bool,
     /// `completion_tokens` so far, by choice.
@@ -28,29 +51,41 @@ impl TokenMeter {
         self.seen.clear();
     }
 
-    /// Takes the next event. `None`: it carries no token. `Some(n)`: it carries `n`; 0 stands for at least one.
-    pub fn observe(&mut self, glance: &Glance) -> Option<u16> {
+    /// Takes the next event.
+    pub fn observe(&mut self, glance: &Glance) -> Carried {
         let growth = self.growth(glance);
-        let carries = glance.class == EventClass::Token
-            || (growth > 0
-                && self.continuous
-                && matches!(glance.class, EventClass::Finish | EventClass::Role | EventClass::Other));
-        if !carries {
-            if glance.class == EventClass::Finish {
-                self.empty_finishes += 1;
+        let grew = growth > 0
+            && self.continuous
+            && matches!(
+                glance.class,
+                EventClass::Finish | EventClass::Role | EventClass::Empty | EventClass::Other
+            );
+        if glance.class == EventClass::Token || grew {
+            let tokens = match glance.token_ids {
+                Some(ids) if ids > 0 => ids,
+                _ => growth,
+            };
+            self.events += 1;
+            self.counted = self.counted.saturating_add(tokens);
+            if tokens == 0 {
+                self.unknown += 1;
             }
-            return None;
+            return Carried::Tokens(tokens.min(u32::from(u16::MAX)) as u16);
         }
-        let tokens = match glance.token_ids {
-            Some(ids) if ids > 0 => ids,
-            _ => growth,
-        };
-        self.events += 1;
-        self.counted = self.counted.saturating_add(tokens);
-        if tokens == 0 {
-            self.unknown += 1;
+        match glance.class {
+            EventClass::Finish => self.empty_finishes += 1,
+            // A usage beside an empty text (proxies send such an event at the end) has said what it carried.
+            EventClass::Empty if glance.usage.is_none() => {
+                if self.events == 0 {
+                    self.leading_empties += 1;
+                } else {
+                    self.later_empties += 1;
+                }
+                return Carried::Unsettled;
+            }
+            _ => {}
         }
-        Some(tokens.min(u32::from(u16::MAX)) as u16)
+        Carried::Nothing
     }
 
     /// How far the usage of the event's choice grew.
@@ -59,9 +94,9 @@ impl TokenMeter {
         if glance.class == EventClass::Usage || glance.class == EventClass::Error {
             return 0;
         }
-        // A usage that comes only with the end of a choice (llama.cpp) is a total, not a step; but a response of
-        // one event is both.
-        if glance.finished && !self.continuous && self.events > 0 {
+        // A usage that first comes when tokens have come without one (llama.cpp, proxies) is a total, not a step; but a
+        // response of one event is both.
+        if !self.continuous && self.events + self.leading_empties > 0 {
             return 0;
         }
         self.continuous |= !glance.finished;
@@ -75,6 +110,26 @@ impl TokenMeter {
         let growth = now.saturating_sub(self.seen[choice]);
         self.seen[choice] = self.seen[choice].max(now);
         growth
+    }
+
+    /// At the end: which events with an empty text carried a token ([`Carried::Unsettled`]), by the server's total
+    /// where that decides it. They are counted from then on.
+    ///
+    /// If it does not, those that come before the first token are taken for none (vLLM's V0 engine sends one per
+    /// chunk of the prompt) and those after it for one each (vLLM sends one for a token that is no whole character).
+    pub fn settle(&mut self, completion_tokens: Option<u32>) -> EmptyTexts {
+        let (leading, later) = (self.leading_empties, self.later_empties);
+        let shown = self.counted.saturating_add(self.unknown);
+        let total = completion_tokens.filter(|total| *total > 0);
+        let found = EmptyTexts {
+            leading: leading > 0 && total == Some(shown.saturating_add(leading).saturating_add(later)),
+            later: later > 0 && !(total == Some(shown) && shown > 0),
+        };
+        let carried = if found.leading { leading } else { 0 } + if found.later { later } else { 0 };
+        self.events += carried;
+        self.unknown += carried;
+        (self.leading_empties, self.later_empties) = (0, 0);
+        found
     }
 
     /// Events that carried tokens.
@@ -109,10 +164,11 @@ impl TokenMeter {
 
 #[cfg(test)]
 mod tests {
+    use super::Carried::{Nothing, Tokens, Unsettled};
     use super::*;
     use crate::openai::glance;
 
-    fn meter(events: &[&str]) -> (TokenMeter, Vec<Option<u16>>) {
+    fn meter(events: &[&str]) -> (TokenMeter, Vec<Carried>) {
         let mut meter = TokenMeter::default();
         let seen = events.iter().map(|event| meter.observe(&glance(event.as_bytes()))).collect();
         (meter, seen)
@@ -126,7 +182,7 @@ mod tests {
             r#"{"choices":[{"index":0,"text":"c","finish_reason":"length"}],"usage":{"completion_tokens":5}}"#,
             r#"{"choices":[],"usage":{"completion_tokens":6}}"#,
         ]);
-        assert_eq!(seen, [Some(2), Some(1), Some(3), None]);
+        assert_eq!(seen, [Tokens(2), Tokens(1), Tokens(3), Nothing]);
         assert_eq!(meter.tokens(), Some(6));
     }
 
@@ -137,7 +193,7 @@ mod tests {
             r#"{"choices":[{"index":0,"delta":{}}],"usage":{"completion_tokens":3}}"#,
             r#"{"choices":[{"index":0,"delta":{}}],"usage":{"completion_tokens":3}}"#,
         ]);
-        assert_eq!(seen, [None, Some(3), None]);
+        assert_eq!(seen, [Nothing, Tokens(3), Nothing]);
     }
 
     #[test]
@@ -147,7 +203,7 @@ mod tests {
             r#"{"choices":[{"index":0,"text":"b","finish_reason":null}]}"#,
             r#"{"choices":[{"index":0,"text":"","finish_reason":"length"}],"usage":{"completion_tokens":2},"timings":{}}"#,
         ]);
-        assert_eq!(seen, [Some(0), Some(0), None]);
+        assert_eq!(seen, [Tokens(0), Tokens(0), Nothing]);
         assert_eq!(meter.tokens(), None);
         assert_eq!(meter.unknown_carried(2), Some(1));
         assert!(!meter.empty_finish_carried(2));
@@ -174,7 +230,7 @@ mod tests {
             r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"b"},"logprobs":null,"finish_reason":"length"}],"usage":null}"#,
             r#"{"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}"#,
         ]);
-        assert_eq!(seen, [Some(0), Some(0), None]);
+        assert_eq!(seen, [Tokens(0), Tokens(0), Nothing]);
         assert_eq!(meter_of_tgi.unknown_carried(2), Some(1));
         let (meter_of_sglang, seen) = meter(&[
             r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning_content":null,"tool_calls":null},"finish_reason":null,"matched_stop":null}],"usage":null}"#,
@@ -183,14 +239,66 @@ mod tests {
             r#"{"choices":[{"index":0,"delta":{"role":null,"content":null,"tool_calls":null},"finish_reason":"stop","matched_stop":2}]}"#,
             r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":3,"total_tokens":6}}"#,
         ]);
-        assert_eq!(seen, [None, Some(0), Some(0), None, None]);
+        assert_eq!(seen, [Nothing, Tokens(0), Tokens(0), Nothing, Nothing]);
         assert!(meter_of_sglang.empty_finish_carried(3));
     }
 
     #[test]
     fn token_ids_are_exact() {
         let (meter, seen) = meter(&[r#"{"choices":[{"index":0,"text":"","token_ids":[7,8]}]}"#]);
-        assert_eq!(seen, [Some(2)]);
+        assert_eq!(seen, [Tokens(2)]);
         assert_eq!(meter.tokens(), Some(2));
+    }
+
+    const EMPTY: &str = r#"{"choices":[{"index":0,"text":"","finish_reason":null}]}"#;
+    const FULL: &str = r#"{"choices":[{"index":0,"text":"a","finish_reason":null}]}"#;
+
+    #[test]
+    fn the_total_settles_what_empty_texts_carried() {
+        let cases = [
+            // vLLM V0: one empty text per chunk of the prompt.
+            (vec![EMPTY, EMPTY, FULL, FULL], Some(2), (false, false), 2),
+            // A first token that is no whole character.
+            (vec![EMPTY, FULL, FULL], Some(3), (true, false), 3),
+            (vec![FULL, EMPTY, FULL], Some(3), (false, true), 3),
+            // A proxy's empty event at the end.
+            (vec![FULL, FULL, EMPTY], Some(2), (false, false), 2),
+            // Nothing decides.
+            (vec![EMPTY, FULL, EMPTY, FULL], None, (false, true), 3),
+            (vec![EMPTY, FULL, EMPTY, FULL], Some(9), (false, true), 3),
+        ];
+        for (events, total, (leading, later), carried) in cases {
+            let (mut meter, seen) = meter(&events);
+            let unsettled = seen.iter().filter(|seen| **seen == Unsettled).count();
+            assert_eq!(unsettled, events.iter().filter(|event| **event == EMPTY).count());
+            assert_eq!(meter.settle(total), EmptyTexts { leading, later }, "{events:?} {total:?}");
+            assert_eq!(meter.events(), carried, "{events:?} {total:?}");
+        }
+    }
+
+    /// LiteLLM counts the tokens itself and sends them beside an empty choice.
+    #[test]
+    fn a_usage_with_an_empty_choice_carries_nothing() {
+        for end in [
+            r#"{"choices":[{"index":0,"text":"","finish_reason":null}],"usage":{"completion_tokens":2}}"#,
+            r#"{"choices":[{"index":0,"delta":{},"finish_reason":null}],"usage":{"completion_tokens":2}}"#,
+            r#"{"choices":[{"index":0,"delta":{"content":""}}],"usage":{"completion_tokens":2}}"#,
+        ] {
+            let (mut meter, seen) = meter(&[FULL, FULL, end]);
+            assert_eq!(seen, [Tokens(0), Tokens(0), Nothing], "{end}");
+            meter.settle(Some(2));
+            assert_eq!(meter.unknown_carried(2), Some(1));
+        }
+    }
+
+    #[test]
+    fn parts_of_a_content_carry_a_token_where_one_is_not_empty() {
+        let carries = |content: &str| {
+            let event = format!(r#"{{"choices":[{{"index":0,"delta":{{"content":{content}}}}}]}}"#);
+            meter(&[&event]).1 == [Tokens(0)]
+        };
+        assert!(carries(r#"[{"type":"thinking","thinking":[{"type":"text","text":"hm "}]}]"#));
+        assert!(carries(r#"[{"type":"text","text":"a"}]"#) && carries(r#"["a"]"#));
+        assert!(!carries(r#"[{"type":"text","text":""}]"#) && !carries("[]") && !carries("[null]"));
     }
 }

@@ -80,6 +80,7 @@ fn learn(capture: &str) -> Learnt {
     let classes =
         classes.iter().map(|(class, times)| format!("{class:?} {times}")).collect::<Vec<_>>().join(", ");
     let completion = usage.and_then(|usage| usage.completion_tokens);
+    meter.settle(completion);
     let tokens = meter.tokens().or_else(|| {
         let carried = completion.and_then(|total| meter.unknown_carried(total));
         carried.and(completion)
@@ -110,7 +111,13 @@ fn vllm_streams() {
             Some(usage(32, 24, None)),
         ),
         ("completions-stream-one-token", "Token 1, Usage 1, Done 1", 1, Some(1), Some(usage(32, 1, None))),
-        ("completions-stream-n2", "Token 12, Usage 1, Done 1", 12, Some(12), Some(usage(32, 12, None))),
+        (
+            "completions-stream-n2",
+            "Token 4, Empty 2, Token 6, Usage 1, Done 1",
+            12,
+            Some(12),
+            Some(usage(32, 12, None)),
+        ),
         ("completions-stream-logprobs", "Token 4, Done 1", 4, None, None),
         ("completions-stream-token-ids", "Token 4, Done 1", 4, Some(4), None),
         ("completions-stream-detokenized-nothing", "Token 8, Done 1", 8, None, None),
