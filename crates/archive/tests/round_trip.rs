@@ -53,6 +53,9 @@ fn request() -> impl Strategy<Value = RequestRow> {
                 finish_reason,
                 retry_after_s,
                 reused,
+                server_queue: connect,
+                server_first_token: sent,
+                server_mean_itl: first_byte,
             }
         },
     )
