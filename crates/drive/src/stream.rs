@@ -89,7 +89,7 @@ impl Stream {
     /// how many tokens were asked for.
     pub(crate) fn new(unit: u16, asked: u32) -> Self {
         let most_events = asked.saturating_mul(EVENTS_PER_TOKEN).saturating_add(MORE_EVENTS);
-        Self { unit, most_events, ..Self::default() }
+        Self { most_events, unit, ..Self::default() }
     }
 
     /// The head is there.

@@ -180,7 +180,7 @@ impl Attempt {
         if let (Some((FailureKind::OddStatus, message)), Some(location)) =
             (&mut verdict.failure, &self.location)
         {
-            message.push_str(&format!(" and a pointer to {location}: give that with --url"));
+            *message = format!("{message} and a pointer to {location}: give that with --url");
         }
         verdict
     }

@@ -404,13 +404,11 @@ impl Lane {
     ) -> Result<(), (io::Error, Option<Box<Attempt>>)> {
         let entry = self.connections.vacant_entry();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        match self.poll.registry().register(socket.tcp(), Token(entry.key()), interest) {
-            Err(error) => Err((error, attempt)),
-            Ok(()) => {
-                entry.insert(Connection::new(socket, now, attempt));
-                Ok(())
-            }
+        if let Err(error) = self.poll.registry().register(socket.tcp(), Token(entry.key()), interest) {
+            return Err((error, attempt));
         }
+        entry.insert(Connection::new(socket, now, attempt));
+        Ok(())
     }
 
     fn turn(&mut self, part: &Part<'_>, key: usize, readable: bool, closed: bool) {
