@@ -47,6 +47,7 @@ fn first_version() -> Run {
         finish_reason: Some("length".to_owned()),
         retry_after_s: Some(0.5),
         reused: true,
+        ..RequestRow::default()
     });
     run.requests.push(RequestRow {
         request: 1,
