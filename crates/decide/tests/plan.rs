@@ -5,8 +5,8 @@ use precipice_decide::plan::findings::{Binding, Change, QueueVerdict, Verdict};
 use precipice_decide::plan::{Inputs, Planned, PoolSource, plan};
 use precipice_decide::trial::{self, Conditions};
 use precipice_decide::{Estimate, Machine, StepTimes};
-use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, known_shape};
+use precipice_engine::{EngineConfig, QueueLimits};
 use precipice_workload::{Dataset, Gaps, Load, Plan, Ramp, Rate, ReadOptions, Spec};
 use std::sync::{Arc, LazyLock};
 
@@ -161,7 +161,8 @@ fn a_queue_cap_keeps_the_budget_with_seeds_that_it_was_not_chosen_by() {
     let (cap, rate) = (queue.cap.unwrap(), queue.checked_at_rate.unwrap());
     assert!(cap < queue.mean_wait_cap.unwrap(), "{queue:?}");
     let p99 = |cap: u32| {
-        let conditions = Conditions { max_num_queued_reqs: Some(cap), ..Conditions::default() };
+        let limits = QueueLimits { max_waiting: Some(cap), ..QueueLimits::default() };
+        let conditions = Conditions { limits, ..Conditions::default() };
         let load = Load::Open { rate: Rate::constant(rate), gaps: Gaps::Poisson, cap: None };
         let runs = (100..110).map(|seed| {
             let requests = inputs.load.under(load.clone(), 900, seed).unwrap();

@@ -4,9 +4,9 @@
 use precipice_analyze::{Options, analyze};
 use precipice_decide::trial::{self, Conditions, Figures};
 use precipice_decide::{Machine, StepTimes};
-use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, known_shape};
 use precipice_engine::virtual_time::{Client, Setup, simulate};
+use precipice_engine::{EngineConfig, QueueLimits};
 use precipice_record::{Ns, Run};
 use precipice_workload::{Gaps, Lengths, Load, Plan, Rate, Spec};
 
@@ -28,7 +28,7 @@ fn found(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Figures {
     let setup = Setup {
         engine: machine.engine.clone(),
         client: conditions.client,
-        max_num_queued_reqs: conditions.max_num_queued_reqs,
+        limits: conditions.limits,
         ..Setup::default()
     };
     let mut timer = machine.times.timer(&machine.deployment, &machine.engine).unwrap();
@@ -98,14 +98,15 @@ fn attempts_that_fail_are_no_requests_and_leave_no_gaps() {
         backoff: Ns::from_secs(0.5),
         ..Client::default()
     };
-    for max_num_queued_reqs in [None, Some(2)] {
-        let conditions = Conditions { client, max_num_queued_reqs, ..Conditions::default() };
+    for max_waiting in [None, Some(2)] {
+        let limits = QueueLimits { max_waiting, ..QueueLimits::default() };
+        let conditions = Conditions { client, limits, ..Conditions::default() };
         let ours = trial::run(&machine, &plan, &conditions).unwrap().whole;
         let found = found(&machine, &plan, &conditions);
         let counts = |of: &Figures| (of.completed, of.failed, of.refused, of.itl_ms.n);
         assert_eq!(counts(&ours), counts(&found));
         assert_eq!(ours.completed + ours.failed, 60);
-        assert!(ours.failed > 5 && ours.completed > 5 && (ours.refused > 0) == max_num_queued_reqs.is_some());
+        assert!(ours.failed > 5 && ours.completed > 5 && (ours.refused > 0) == max_waiting.is_some());
         assert!((ours.itl_ms.max.unwrap() / found.itl_ms.max.unwrap() - 1.0).abs() < 1e-6);
     }
 }
@@ -142,7 +143,8 @@ fn a_queue_cap_bounds_the_wait_of_an_open_loop() {
         Spec { requests: Some(200), ..Spec::synthetic(load, Lengths::Fixed(256), Lengths::Fixed(128)) };
     let plan = plan(spec);
     let open = trial::run(&machine, &plan, &Conditions::default()).unwrap().whole;
-    let conditions = Conditions { max_num_queued_reqs: Some(4), ..Conditions::default() };
+    let limits = QueueLimits { max_waiting: Some(4), ..QueueLimits::default() };
+    let conditions = Conditions { limits, ..Conditions::default() };
     let capped = trial::run(&machine, &plan, &conditions).unwrap().whole;
     assert!(open.refused == 0 && capped.refused > 0 && capped.completed + capped.refused == 200);
     assert!(capped.ttft_ms.p99 < open.ttft_ms.p50);

@@ -11,8 +11,10 @@
 //! | [`cost`] | how long a step takes |
 //! | [`kv`] | the block pool and the prefix cache |
 //! | [`metrics`] | [`ServerMetrics`], what vLLM's `/metrics` would say |
+//! | [`queue_limits`] | [`QueueLimits`], what is turned away in front of the engine |
 //! | [`scheduler`] | [`Scheduler`], what is in the next step, and [`EngineLoop`], the order of events |
 //! | [`trace`] | [`trace::verify`], the scheduler held against traces of the real one |
+//! | [`version`] | [`VllmVersion`], the release whose decisions are made, and what each release changed |
 //! | [`virtual_time`] | [`virtual_time::simulate`], a load and an engine in virtual time: the rows of a run |
 
 pub mod batch;
@@ -21,12 +23,16 @@ pub mod config;
 pub mod cost;
 pub mod kv;
 pub mod metrics;
+pub mod queue_limits;
 pub mod scheduler;
 pub mod trace;
+pub mod version;
 pub mod virtual_time;
 
 pub use batch::{Admitted, Batch, Entry, Scheduled, StepCost, StepCostError, StepShape, StepTime, Victim};
 pub use config::{ConfigError, EngineConfig, Policy};
 pub use kv::{BlockPool, Content};
 pub use metrics::ServerMetrics;
+pub use queue_limits::{QueueLimits, Queued, Rejection};
 pub use scheduler::{EngineLoop, Finish, NewRequest, Output, Outputs, Refusal, RequestId, Scheduler, Stall};
+pub use version::{Nearest, UnknownVersion, VllmVersion};

@@ -1,7 +1,8 @@
 //! The scheduler against traces of vLLM's own.
 #![allow(clippy::unwrap_used, reason = "clippy sees no tests in the functions that the tests share")]
 
-use precipice_engine::trace::{Report, TraceError, Verdict, verify};
+use precipice_engine::trace::{Report, TraceError, Verdict};
+use precipice_engine::{VllmVersion, trace};
 use std::path::{Path, PathBuf};
 
 fn data(directory: &str) -> Vec<PathBuf> {
@@ -10,6 +11,10 @@ fn data(directory: &str) -> Vec<PathBuf> {
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
+}
+
+fn verify(bytes: &[u8]) -> Result<Report, TraceError> {
+    trace::verify(bytes, None)
 }
 
 fn read(file: &Path) -> Report {
@@ -25,17 +30,35 @@ fn small() -> String {
     text
 }
 
-#[test]
-fn every_iteration_of_every_case_is_identical() {
+/// Cases of a directory that the engine repeats, each by the rules of the release that it names.
+fn identical(directory: &str) -> usize {
     let mut cases = 0;
-    for file in data("vllm-sched-0.27.1") {
+    for file in data(directory) {
         for case in read(&file).cases {
             assert_eq!(case.verdict, Verdict::Identical, "{case}");
             assert!(case.steps > 0);
             cases += 1;
         }
     }
-    assert_eq!(cases, 114);
+    cases
+}
+
+#[test]
+fn every_iteration_of_every_case_is_identical() {
+    assert_eq!(identical("vllm-sched-0.27.1"), 114);
+    assert_eq!(identical("vllm-sched-0.33.0"), 80);
+}
+
+#[test]
+fn by_the_rules_of_another_release_the_cases_that_it_changed_differ() {
+    let cases: usize = data("vllm-sched-0.33.0")
+        .iter()
+        .filter(|file| {
+            let bytes = std::fs::read(file).unwrap();
+            !trace::verify(&bytes, Some(VllmVersion::V0_27)).unwrap().identical()
+        })
+        .count();
+    assert!(cases > 0, "nothing was changed");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy sees no tests in the functions that the tests share")]
 
 use precipice_engine::virtual_time::{Client, Setup, Summary, simulate};
-use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
+use precipice_engine::{EngineConfig, QueueLimits, StepCost, StepCostError, StepShape, StepTime};
 use precipice_record::{EventKind, FailureKind, Ns, Phase, Run};
 use precipice_workload::{Plan, Spec};
 use std::collections::BTreeMap;
@@ -203,7 +203,8 @@ fn a_full_queue_turns_requests_away_and_the_others_wait_less() {
     };
     let bounded = Spec { requests: Some(100), ..spec() };
     let (open, _) = run(&setup(engine.clone()), bounded.clone());
-    let limited = Setup { max_num_queued_reqs: Some(3), ..setup(engine) };
+    let limits = QueueLimits { max_waiting: Some(3), ..QueueLimits::default() };
+    let limited = Setup { limits, ..setup(engine) };
     let (capped, summary) = run(&limited, bounded);
     let refused: Vec<_> = capped.requests.iter().filter(|row| row.failure.is_some()).collect();
     assert!(!refused.is_empty() && refused.len() as u64 == summary.failed);
@@ -221,7 +222,8 @@ fn who_is_turned_away_waits_longer_each_time_and_tries_again() {
     let engine = EngineConfig { max_num_seqs: 2, ..EngineConfig::default() };
     let backoff = Ns(100_000_000);
     let client = Client { retries: 3, backoff, ..Client::default() };
-    let limited = Setup { client, max_num_queued_reqs: Some(1), ..setup(engine) };
+    let limits = QueueLimits { max_waiting: Some(1), ..QueueLimits::default() };
+    let limited = Setup { client, limits, ..setup(engine) };
     let (run, summary) = run(&limited, Spec::closed(8, 24, 100, 50));
     let mut tried: BTreeMap<u32, Vec<&precipice_record::RequestRow>> = BTreeMap::new();
     for row in &run.requests {

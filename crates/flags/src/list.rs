@@ -60,7 +60,11 @@ pub const FLAGS: &[Flag] = &[
     stated("hf-overrides"),
     // Its limits.
     stated("max-num-seqs").fact(fact::max_num_seqs),
+    refused("vllm-version"),
+    refused("max-num-active-seqs"),
     refused("max-num-queued-reqs"),
+    refused("max-num-queued-tokens"),
+    refused("max-waiting"),
     stated("max-num-batched-tokens").fact(fact::max_num_batched_tokens),
     stated("max-model-len").fact(fact::max_model_len),
     // Its pool.
@@ -75,6 +79,8 @@ pub const FLAGS: &[Flag] = &[
     stated("no-async-scheduling").switch().fact(fact::no_async_scheduling),
     refused("scheduling-policy"),
     refused("long-prefill-token-threshold"),
+    refused("long-prefill-token-threshold-adaptive").switch(),
+    refused("prefill-schedule-interval"),
     refused("no-scheduler-reserve-full-isl").switch(),
     refused("watermark"),
     refused("enable-mfu-metrics").switch(),

@@ -2,7 +2,7 @@
 
 use crate::faults::Faults;
 use precipice_engine::catalog::Deployment;
-use precipice_engine::{EngineConfig, StepCost};
+use precipice_engine::{EngineConfig, QueueLimits, StepCost};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub struct ServeConfig {
     pub time_scale: f64,
     /// Illnesses.
     pub faults: Faults,
-    /// Requests that may wait; one more is answered with 503. Absent: no limit, as in vLLM 0.27.1.
-    pub max_num_queued_reqs: Option<u32>,
+    /// What is answered with 503 because too much is queued.
+    pub limits: QueueLimits,
     /// Where the log goes; absent: nowhere.
     pub log: Option<LogSink>,
     /// A line for each step (`--enable-logging-iteration-details`).
@@ -56,7 +56,7 @@ impl ServeConfig {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             root: model.clone(),
             model,
-            version: "0.27.1".to_owned(),
+            version: engine.vllm_version.release().to_owned(),
             engine,
             cost,
             arithmetic: None,
@@ -64,7 +64,7 @@ impl ServeConfig {
             cache_config: Vec::new(),
             time_scale: 1.0,
             faults: Faults::default(),
-            max_num_queued_reqs: None,
+            limits: QueueLimits::default(),
             log: None,
             log_iterations: false,
             log_every: Duration::from_secs(10),
@@ -81,7 +81,7 @@ impl fmt::Debug for ServeConfig {
             .field("engine", &self.engine)
             .field("time_scale", &self.time_scale)
             .field("faults", &self.faults)
-            .field("max_num_queued_reqs", &self.max_num_queued_reqs)
+            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }

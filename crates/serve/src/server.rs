@@ -8,7 +8,7 @@ use crate::http;
 use crate::log::Log;
 use crate::metrics::{DelayAudit, Figures, HttpCounts};
 use crate::tokenizer::Tokenizer;
-use precipice_engine::{ConfigError, EngineLoop, ServerMetrics};
+use precipice_engine::{ConfigError, EngineLoop, QueueLimits, Rejection, ServerMetrics};
 use precipice_record::Ns;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) max_model_len: u32,
     pub(crate) faults: Faults,
-    pub(crate) max_num_queued_reqs: Option<u32>,
+    pub(crate) limits: QueueLimits,
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
     pub(crate) tokenizer: Tokenizer,
@@ -72,6 +72,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// A request was turned away.
+    pub(crate) fn rejected(&self, rejection: Rejection) {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner).rejected(rejection);
+    }
+
     /// The metrics as they are now.
     pub(crate) fn snapshot(&self) -> ServerMetrics {
         self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -138,7 +143,7 @@ impl Server {
             version: config.version,
             max_model_len,
             faults: config.faults,
-            max_num_queued_reqs: config.max_num_queued_reqs,
+            limits: config.limits,
             seed: config.seed,
             clock,
             tokenizer: Tokenizer::new(config.vocabulary),

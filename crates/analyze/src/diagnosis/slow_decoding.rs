@@ -5,7 +5,7 @@ use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, ModelShape};
 use precipice_engine::cost::{GraphSizes, PhysicalCost};
-use precipice_engine::{Entry, Scheduled, StepCost, StepShape};
+use precipice_engine::{Entry, Scheduled, StepCost, StepShape, VllmVersion};
 
 /// Quiet gap over the step that the GPU's data sheet allows, from which on decoding is slow. The physical model is
 /// within 9 % of the recorded servers' throughput (docs/cost-model.md), so a factor of two is not its error.
@@ -67,7 +67,9 @@ fn expected_ms(case: &Case<'_>) -> Option<f64> {
     let dtype: KvDtype = kv.cache_dtype.as_deref().unwrap_or("auto").parse().ok()?;
     let parallel = facts.tensor_parallel_size.unwrap_or(1);
     let deployment = Deployment::new(shape).with_tensor_parallel(parallel).ok()?.with_kv_dtype(dtype);
-    let (budget, sequences) = gpu.serve_defaults();
+    let release = facts.version.as_deref().and_then(VllmVersion::nearest);
+    let (budget, sequences) =
+        gpu.serve_defaults(release.map_or_else(VllmVersion::default, |nearest| nearest.version));
     let graphs = GraphSizes::new(
         facts.max_num_seqs.unwrap_or(sequences),
         facts.max_num_batched_tokens.unwrap_or(budget),

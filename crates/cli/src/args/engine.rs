@@ -2,6 +2,7 @@
 
 use crate::units;
 use clap::ValueEnum;
+use precipice_engine::{QueueLimits, VllmVersion};
 
 /// The built-in engine; with `run --url` its limits say what a real server does not say of itself. The defaults are the server of the report that the project started from: Qwen2.5-7B on an
 /// RTX 4090 with 120,064 tokens of KV.
@@ -31,12 +32,18 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count)]
     pub(crate) tensor_parallel_size: u32,
 
+    /// Decide as this release of vLLM, 0.27 to 0.33 [default: the live server's own, else 0.33]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) vllm_version: Option<VllmVersion>,
     /// Requests that may run at once [default: 128 for the report's server, the profile's, else vLLM's for the GPU]
     #[arg(long, value_name = "N", value_parser = units::count)]
     pub(crate) max_num_seqs: Option<u32>,
-    /// Answer 503 when this many requests wait (vLLM after 0.27.1 names it so) [default: no limit]
+    /// Requests that may run at once where that is fewer: CUDA graphs stay those of --max-num-seqs (vLLM 0.31) [default:
+    /// --max-num-seqs]
     #[arg(long, value_name = "N", value_parser = units::count)]
-    pub(crate) max_num_queued_reqs: Option<u32>,
+    pub(crate) max_num_active_seqs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
     /// Tokens of a step [default: the profile's, else vLLM's for the GPU]
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) max_num_batched_tokens: Option<u32>,
@@ -73,6 +80,12 @@ pub(crate) struct EngineArgs {
     /// Prompts longer than this are prefilled in chunks of it; 0 is off
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) long_prefill_token_threshold: u32,
+    /// That chunk is never shorter than an even share of a step (vLLM 0.31)
+    #[arg(long)]
+    pub(crate) long_prefill_token_threshold_adaptive: bool,
+    /// Steps from one with prefill to the next while others decode (vLLM 0.33)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count)]
+    pub(crate) prefill_schedule_interval: u32,
     /// Admit a request when its first chunk fits, not only when all of it does
     #[arg(long)]
     pub(crate) no_scheduler_reserve_full_isl: bool,
@@ -82,6 +95,32 @@ pub(crate) struct EngineArgs {
     /// Count FLOPs and bytes in the simulated metrics (always on in `simulate`)
     #[arg(long)]
     pub(crate) enable_mfu_metrics: bool,
+}
+
+/// What the server turns away because too much is queued.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct LimitArgs {
+    /// Answer 503 to a request beyond this many in flight, running and waiting together (vLLM 0.29) [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_num_queued_reqs: Option<u32>,
+    /// Answer 503 when so many prompt tokens are without a first token (vLLM 0.29) [default: no limit]
+    #[arg(long, value_name = "N", value_parser = units::tokens)]
+    pub(crate) max_num_queued_tokens: Option<u32>,
+    /// Answer 503 when this many requests wait, as a gateway before the server can (vLLM has no such limit) [default: no
+    /// limit]
+    #[arg(long, value_name = "N", value_parser = units::count)]
+    pub(crate) max_waiting: Option<u32>,
+}
+
+impl LimitArgs {
+    /// As the engine's front end has them.
+    pub(crate) fn limits(&self) -> QueueLimits {
+        QueueLimits {
+            max_num_queued_reqs: self.max_num_queued_reqs,
+            max_num_queued_tokens: self.max_num_queued_tokens.map(u64::from),
+            max_waiting: self.max_waiting,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -10,6 +10,7 @@ pub(crate) mod sweep;
 pub(crate) mod target;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use precipice_engine::VllmVersion;
 use std::path::PathBuf;
 
 /// Find the overload cliff of an LLM inference server, explain it and say what to do.
@@ -178,6 +179,9 @@ pub(crate) enum EngineCommand {
         /// Trace files, plain or gzip
         #[arg(value_name = "TRACE", required = true)]
         traces: Vec<PathBuf>,
+        /// Hold all traces against this release of vLLM, whatever they name
+        #[arg(long, value_name = "VERSION")]
+        vllm_version: Option<VllmVersion>,
         /// Print the cases that differ or were skipped, and the sum
         #[arg(short, long)]
         quiet: bool,

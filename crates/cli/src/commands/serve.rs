@@ -30,7 +30,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Outcome> {
         ],
         time_scale: args.time_scale,
         faults: faults(&args.faults)?,
-        max_num_queued_reqs: args.engine.max_num_queued_reqs,
+        limits: args.engine.limits.limits(),
         log: Some(Arc::new(printer::note)),
         log_iterations: args.enable_logging_iteration_details,
         ..ServeConfig::new(model, resolved.config, Box::new(resolved.cost))

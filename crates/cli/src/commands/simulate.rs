@@ -95,7 +95,7 @@ pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
     let server = resolve::engine::server(&args.engine, args.target.model.as_deref(), Some(&plan.facts()))?;
     let conditions = Conditions {
         client: client(&args.client.patience),
-        max_num_queued_reqs: args.engine.max_num_queued_reqs,
+        limits: args.engine.limits.limits(),
         count_work: args.engine.enable_mfu_metrics,
     };
     let machine = Machine { deployment: server.deployment, times: server.times, engine: server.config };
@@ -122,7 +122,7 @@ fn setup(server: &SimulatedServer, asked: &Asked<'_>) -> Setup {
         ],
         arithmetic: Some(server.deployment.clone()),
         client: asked.client,
-        max_num_queued_reqs: asked.engine.max_num_queued_reqs,
+        limits: asked.engine.limits.limits(),
         scrape_period: Ns::from_secs(1.0 / asked.sample_hz),
     }
 }

@@ -8,9 +8,9 @@ use anyhow::Result;
 use precipice_decide::plan::{PoolModel, PoolSource};
 use precipice_decide::{StepTimer, StepTimes};
 use precipice_dialect::Engine;
-use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, PoolEstimate, PoolSettings};
 use precipice_engine::cost::{GraphLimits, Profile};
+use precipice_engine::{EngineConfig, VllmVersion};
 use precipice_record::{KvPoolFacts, ServerFacts};
 use precipice_workload::Facts;
 use std::collections::BTreeMap;
@@ -74,6 +74,7 @@ pub(crate) fn described(args: &EngineArgs, facts: &ServerFacts) -> EngineArgs {
         num_gpu_blocks_override: if given { args.num_gpu_blocks_override } else { blocks },
         block_size,
         max_model_len: args.max_model_len.or(facts.max_model_len),
+        vllm_version: args.vllm_version.or_else(|| release(facts)),
         max_num_seqs: args.max_num_seqs.or(facts.max_num_seqs),
         max_num_batched_tokens: args.max_num_batched_tokens.or(facts.max_num_batched_tokens),
         // One GPU is the default of the flag and as good as unsaid.
@@ -89,6 +90,13 @@ pub(crate) fn described(args: &EngineArgs, facts: &ServerFacts) -> EngineArgs {
     }
 }
 
+/// The rules for a server that says which vLLM it is, or the simulated one that it was.
+fn release(facts: &ServerFacts) -> Option<VllmVersion> {
+    let simulated = facts.other.get("vllm_version").and_then(|version| version.as_str());
+    let own = facts.version.as_deref().filter(|_| facts.engine == Some(Engine::Vllm));
+    Some(VllmVersion::nearest(simulated.or(own)?)?.version)
+}
+
 /// As [`server`], of a model that is known.
 pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -> Result<SimulatedServer> {
     let profile = args.profile.as_deref().map(profile::profile).transpose()?;
@@ -102,7 +110,7 @@ pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -
     // A profile's server is the one that is meant, where nothing else is said.
     let (tokens_of_gpu, seqs_of_gpu) = match profile.as_ref().and_then(|profile| profile.graphs) {
         Some(GraphLimits { max_num_seqs, max_num_batched_tokens }) => (max_num_batched_tokens, max_num_seqs),
-        None => gpu.serve_defaults(),
+        None => gpu.serve_defaults(args.vllm_version.unwrap_or_default()),
     };
     let max_num_batched_tokens = args.max_num_batched_tokens.unwrap_or(tokens_of_gpu);
     let seqs = if report { report_server::MAX_NUM_SEQS } else { seqs_of_gpu };
@@ -118,9 +126,11 @@ pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -
     };
     let (blocks, pool_basis) = pool(args, &gpu, &deployment, &settings, report)?;
     let config = EngineConfig {
+        vllm_version: args.vllm_version.unwrap_or_default(),
         num_gpu_blocks: blocks,
         block_size: args.block_size,
         max_num_seqs,
+        max_num_active_seqs: args.max_num_active_seqs,
         max_num_batched_tokens,
         max_model_len,
         scheduling_policy: match args.scheduling_policy {
@@ -130,11 +140,14 @@ pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -
         enable_prefix_caching: !args.no_enable_prefix_caching,
         enable_chunked_prefill: !args.no_enable_chunked_prefill,
         long_prefill_token_threshold: args.long_prefill_token_threshold,
+        long_prefill_token_threshold_adaptive: args.long_prefill_token_threshold_adaptive,
+        prefill_schedule_interval: args.prefill_schedule_interval,
         async_scheduling: !args.no_async_scheduling,
         scheduler_reserve_full_isl: !args.no_scheduler_reserve_full_isl,
         watermark: args.watermark,
     };
     config.validate().map_err(usage)?;
+    args.limits.limits().validate(config.vllm_version).map_err(usage)?;
     let times = match profile {
         None => StepTimes::Physical(Box::new(gpu.clone())),
         Some(profile) => StepTimes::Profile(Box::new(profile)),

@@ -96,7 +96,7 @@ fn a_load_that_the_server_refuses_holds_nobody_up() {
 #[test]
 fn a_server_that_turns_some_away_is_swept_like_any_other() {
     let dir = TempDir::new().unwrap();
-    let flags = ["--time-scale", "10", "--max-num-seqs", "1", "--max-num-queued-reqs", "1"];
+    let flags = ["--time-scale", "10", "--max-num-seqs", "1", "--max-waiting", "1"];
     let server = Server::start(&flags, dir.path());
     let args = ["sweep", "--url", &server.url, "--set", "concurrency=1,6", "--json"];
     let table = json(&[&args, &LOAD[..]].concat(), dir.path());

@@ -95,8 +95,7 @@ fn the_preset_of_the_kv_pool() {
 fn the_preset_of_the_queue_cap_bounds_ttft() {
     let dir = TempDir::new().unwrap();
     let load = ["-c", "8", "--input-tokens", "100", "--output-tokens", "40", "--max-num-seqs", "4"];
-    let args =
-        [&["--preset", "queue-cap", "--set", "max-num-queued-reqs=1,16", "-o", "out"][..], &load].concat();
+    let args = [&["--preset", "queue-cap", "--set", "max-waiting=1,16", "-o", "out"][..], &load].concat();
     let table = swept(&args, dir.path());
     let rows = table["rows"].as_array().unwrap();
     assert!(figure(&rows[0], "refused") > 0.0);

@@ -290,6 +290,15 @@ pub struct QueueCap {
     pub tried: Vec<CapTried>,
 }
 
+impl QueueCap {
+    /// The same limit as vLLM counts it (`--max-num-queued-reqs`, since 0.29): those that run, on average with this queue
+    /// full, and those that wait. Absent where there is no cap.
+    pub fn in_flight(&self) -> Option<u32> {
+        let running = self.checked.as_ref()?.running.as_ref()?.value;
+        Some(self.cap?.saturating_add(running.round() as u32))
+    }
+}
+
 /// What to set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recommended {

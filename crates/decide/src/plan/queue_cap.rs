@@ -9,6 +9,7 @@ use super::findings::{CapTried, Cliff, Fit, Level, QueueCap, QueueVerdict, Setti
 use super::{PlanError, ladder};
 use crate::machine::Machine;
 use crate::trial::Conditions;
+use precipice_engine::QueueLimits;
 use precipice_workload::Load;
 
 /// What is offered to a queue cap, as a multiple of what the server completes.
@@ -126,7 +127,10 @@ fn search(
             machine: machine.clone(),
             load: ladder::open(rate),
             requests: (warming + FILLING * cap).clamp(REQUESTS, most_requests),
-            conditions: Conditions { max_num_queued_reqs: Some(cap), ..Conditions::default() },
+            conditions: Conditions {
+                limits: QueueLimits { max_waiting: Some(cap), ..QueueLimits::default() },
+                ..Conditions::default()
+            },
         };
         let trials = bench.repeated(std::slice::from_ref(&case), repeats(bench))?;
         Ok(bench.level(&case.load, &trials[0], Part::Steady))

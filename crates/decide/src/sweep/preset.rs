@@ -18,14 +18,18 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// What it varies.
-    pub fn axes(self) -> Vec<Axis> {
+    /// What it varies, on a `live` server or a simulated one.
+    pub fn axes(self, live: bool) -> Vec<Axis> {
         vec![match self {
             Self::MaxNumSeqs => Axis::new(
                 "max-num-seqs",
                 &["8", "10", "12", "14", "16", "18", "20", "24", "32", "48", "64", "128"],
             ),
-            Self::QueueCap => Axis::new("max-num-queued-reqs", &["1", "2", "4", "8", "16", "32", "64"]),
+            // vLLM has no limit on those that wait alone: its own counts those that run too.
+            Self::QueueCap if live => {
+                Axis::new("max-num-queued-reqs", &["16", "20", "24", "32", "48", "64", "96"])
+            }
+            Self::QueueCap => Axis::new("max-waiting", &["1", "2", "4", "8", "16", "32", "64"]),
             Self::DeepPercentiles => Axis::new("concurrency", &["8", "14", "16", "32", "64"]),
             Self::Counters => Axis::new("concurrency", &["8", "64"]),
             Self::KvPool => Axis::new("kv-cache-memory-bytes", &["4GiB", "6GiB", "8GiB"]),

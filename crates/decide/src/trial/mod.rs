@@ -12,6 +12,7 @@ pub use figures::{Blocked, Counters, Figures, Named};
 pub use tally::{Mark, Tally};
 
 use crate::machine::Machine;
+use precipice_engine::QueueLimits;
 use precipice_engine::catalog::Deployment;
 use precipice_engine::cost::ProfileError;
 use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
@@ -34,8 +35,8 @@ pub enum TrialError {
 pub struct Conditions {
     /// How clients behave.
     pub client: Client,
-    /// `--max-num-queued-reqs`
-    pub max_num_queued_reqs: Option<u32>,
+    /// What is turned away because too much is queued.
+    pub limits: QueueLimits,
     /// Count FLOPs and bytes, which costs a third more time.
     pub count_work: bool,
 }
@@ -71,7 +72,7 @@ pub fn run(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Result<Tr
         engine: machine.engine.clone(),
         arithmetic: conditions.count_work.then(|| machine.deployment.clone()),
         client: conditions.client,
-        max_num_queued_reqs: conditions.max_num_queued_reqs,
+        limits: conditions.limits,
         // Two scrapes: one before anything, one after everything.
         scrape_period: Ns(u64::MAX / 4),
         ..Setup::default()

@@ -2,6 +2,7 @@
 
 use super::CatalogError;
 use crate::cost::SplitKv;
+use crate::version::VllmVersion;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -237,9 +238,17 @@ impl Gpu {
         Some(SplitKv { multiprocessors, block_tokens: 128 })
     }
 
-    /// vLLM's defaults for `vllm serve` on this GPU: `max_num_batched_tokens` and `max_num_seqs` (0.27.1).
-    pub fn serve_defaults(&self) -> (u32, u32) {
-        let large = self.memory.value >= 70.0 * f64::from(1 << 30);
-        if large && !self.name.to_ascii_lowercase().contains("a100") { (8192, 1024) } else { (2048, 256) }
+    /// The release's defaults for `vllm serve` on this GPU: `max_num_batched_tokens` and `max_num_seqs`.
+    pub fn serve_defaults(&self, version: VllmVersion) -> (u32, u32) {
+        let name = self.name.to_ascii_lowercase();
+        let small: &[&str] = if version.counts_gb10_as_small() { &["a100", "gb10"] } else { &["a100"] };
+        let at_least = |gib: f64| self.memory.value >= gib * f64::from(1 << 30);
+        if at_least(160.0) && version.steps_longer_on_the_largest() {
+            (16_384, 1024)
+        } else if at_least(70.0) && !small.iter().any(|small| name.contains(small)) {
+            (8192, 1024)
+        } else {
+            (2048, 256)
+        }
     }
 }

@@ -24,6 +24,8 @@ pub struct BlockPool {
     owners: Vec<u32>,
     free: u32,
     cache: Option<PrefixCache>,
+    /// Without a cache, freed blocks are the next to be taken.
+    uncached_first: bool,
     probe: Probe,
 }
 
@@ -41,8 +43,15 @@ impl BlockPool {
             owners: vec![0; blocks as usize],
             free: blocks - 1,
             cache: prefix_caching.then(|| PrefixCache::new(blocks)),
+            uncached_first: false,
             probe: Probe::new(blocks),
         }
+    }
+
+    /// The order without a prefix cache: freed blocks are the next to be taken, not the last.
+    #[must_use]
+    pub fn reusing_first(self, uncached_first: bool) -> Self {
+        Self { uncached_first, ..self }
     }
 
     /// Free blocks, those with findable content included.
@@ -137,6 +146,10 @@ impl BlockPool {
                     self.link(block, front);
                     front = block;
                 }
+                None if self.uncached_first => {
+                    self.link(block, front);
+                    front = block;
+                }
                 _ => self.link(block, self.links[NULL_BLOCK as usize].before),
             }
         }
@@ -217,6 +230,15 @@ mod tests {
         pool.take(3, &mut blocks);
         pool.release(&mut blocks);
         assert_eq!(list(&pool), [4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn without_a_cache_later_releases_free_all_to_the_front() {
+        let mut pool = BlockPool::new(5, false).reusing_first(true);
+        let mut blocks = Vec::new();
+        pool.take(3, &mut blocks);
+        pool.release(&mut blocks);
+        assert_eq!(list(&pool), [3, 2, 1, 4]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::Histogram;
 use super::recorder::ServerMetrics;
+use crate::queue_limits::Rejection;
 use std::collections::BTreeMap;
 
 /// The type of a family of series.
@@ -23,6 +24,8 @@ pub trait Exposition {
     fn family(&mut self, name: &'static str, kind: Kind, help: &'static str);
     /// A gauge or a counter, with one more label for some.
     fn value(&mut self, label: Option<(&'static str, &'static str)>, value: f64);
+    /// A counter of the front end: it has no label `engine`.
+    fn front(&mut self, label: (&'static str, &'static str), value: f64);
     /// A histogram.
     fn histogram(&mut self, histogram: &Histogram);
     /// A gauge that is always 1, whose labels (besides `engine`; there is no `model_name`) are the information.
@@ -152,6 +155,22 @@ impl ServerMetrics {
             "Number of cached prompt tokens (local + external).",
             &cached,
         );
+        if self.version.counts_rejections_and_cache_tiers() {
+            let tiers = ["device", "host", "disk", "p2p", "external_unspecified"];
+            let by_tier = tiers.map(|tier| {
+                // There is no other tier than the device here.
+                let tokens = if tier == "device" { self.prefix_hits as f64 } else { 0.0 };
+                (Some(("source", tier)), tokens)
+            });
+            counter(
+                page,
+                "vllm:prompt_tokens_cached_by_source",
+                "Prefix-cache hit tokens by the cache tier that supplied them: device (local HBM), host (offloaded to \
+                 DRAM), disk, p2p (transferred from another vLLM instance) or external_unspecified. Counted at \
+                 admission; sums to vllm:prefix_cache_hits + vllm:external_prefix_cache_hits.",
+                &by_tier,
+            );
+        }
         let generated = [(None, self.generation_tokens as f64)];
         counter(page, "vllm:generation_tokens", "Number of generation tokens processed.", &generated);
         let success = [
@@ -162,6 +181,17 @@ impl ServerMetrics {
             (Some(("finished_reason", "repetition")), 0.0),
         ];
         counter(page, "vllm:request_success", "Count of successfully processed requests.", &success);
+        if self.version.counts_rejections_and_cache_tiers() {
+            let help = "Number of admission attempts rejected by a queue limit, by reason.";
+            page.family("vllm:admission_rejections", Kind::Counter, help);
+            for (rejection, count) in
+                [(Rejection::Requests, self.rejected_requests), (Rejection::Tokens, self.rejected_tokens)]
+            {
+                if let Some(reason) = rejection.reason() {
+                    page.front(("reason", reason), count as f64);
+                }
+            }
+        }
     }
 
     fn expose_requests(&self, page: &mut dyn Exposition) {
@@ -224,15 +254,18 @@ impl ServerMetrics {
                 "Histogram of time spent in DECODE phase for request.",
                 &self.decode,
             ),
-            (
-                "vllm:request_prefill_kv_computed_tokens",
-                "Histogram of new KV tokens computed during prefill (excluding cached tokens).",
-                &self.prefill_computed,
-            ),
         ] {
             page.family(name, Kind::Histogram, help);
             page.histogram(histogram);
         }
+        if self.version.counts_preemptions_by_request() {
+            let help = "Histogram of the number of times a request was preempted.";
+            page.family("vllm:request_num_preemptions", Kind::Histogram, help);
+            page.histogram(&self.request_preemptions);
+        }
+        let help = "Histogram of new KV tokens computed during prefill (excluding cached tokens).";
+        page.family("vllm:request_prefill_kv_computed_tokens", Kind::Histogram, help);
+        page.histogram(&self.prefill_computed);
     }
 }
 

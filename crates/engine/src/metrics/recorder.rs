@@ -3,7 +3,9 @@
 use super::Histogram;
 use crate::batch::{Batch, Entry};
 use crate::config::EngineConfig;
+use crate::queue_limits::Rejection;
 use crate::scheduler::{Finish, Output, Outputs};
+use crate::version::VllmVersion;
 use precipice_record::Ns;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -25,6 +27,9 @@ const TOKEN_SECONDS: [f64; 19] = [
 /// vLLM's buckets for tokens an iteration.
 const ITERATION_TOKENS: [f64; 13] =
     [1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0];
+
+/// vLLM's buckets for preemptions of a request.
+const REQUEST_PREEMPTIONS: [f64; 7] = [1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0];
 
 /// A request that reached the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,11 +75,13 @@ struct Stamps {
     cached: u32,
     first_token: Ns,
     last_token: Ns,
+    preempted: u32,
 }
 
 /// The state behind `/metrics`.
 #[derive(Debug, Clone)]
 pub struct ServerMetrics {
+    pub(super) version: VllmVersion,
     stamps: Vec<Stamps>,
     pub(super) cache_config: BTreeMap<String, String>,
     pub(super) running: u32,
@@ -105,6 +112,9 @@ pub struct ServerMetrics {
     pub(super) prefill_computed: Histogram,
     pub(super) params_max_tokens: Histogram,
     pub(super) params_n: Histogram,
+    pub(super) request_preemptions: Histogram,
+    pub(super) rejected_requests: u64,
+    pub(super) rejected_tokens: u64,
 }
 
 impl ServerMetrics {
@@ -114,6 +124,7 @@ impl ServerMetrics {
         let tokens = || Histogram::of_tokens(config.max_model_len);
         let seconds = || Histogram::new(&REQUEST_SECONDS);
         Self {
+            version: config.vllm_version,
             stamps: Vec::new(),
             cache_config: cache_config(config).into_iter().chain(more).collect(),
             running: 0,
@@ -144,6 +155,9 @@ impl ServerMetrics {
             prefill_computed: tokens(),
             params_max_tokens: tokens(),
             params_n: Histogram::new(&[1.0, 2.0, 5.0, 10.0, 20.0]),
+            request_preemptions: Histogram::new(&REQUEST_PREEMPTIONS),
+            rejected_requests: 0,
+            rejected_tokens: 0,
         }
     }
 
@@ -153,6 +167,15 @@ impl ServerMetrics {
             self.stamps.resize(slot + 1, Stamps::default());
         }
         self.stamps[slot] = Stamps { arrived, ..Stamps::default() };
+    }
+
+    /// A request was turned away. A limit that vLLM does not have is in no series of its.
+    pub fn rejected(&mut self, rejection: Rejection) {
+        match rejection {
+            Rejection::Requests => self.rejected_requests += 1,
+            Rejection::Tokens => self.rejected_tokens += 1,
+            Rejection::Waiting => {}
+        }
     }
 
     /// A step was decided at `at`.
@@ -201,6 +224,7 @@ impl ServerMetrics {
         let stamps = &mut self.stamps[output.slot as usize];
         let arrived = stamps.arrived;
         self.preemptions += u64::from(output.turns.preempted);
+        stamps.preempted += output.turns.preempted;
         let mut computed_prompt = 0;
         if output.tokens == 1 {
             self.ttft.observe(front_at.since(arrived.arrival).secs());
@@ -238,6 +262,7 @@ impl ServerMetrics {
         self.prefill_computed.observe(f64::from(arrived.prompt - stamps.cached));
         self.params_max_tokens.observe(f64::from(arrived.max_tokens));
         self.params_n.observe(f64::from(arrived.n));
+        self.request_preemptions.observe(f64::from(stamps.preempted));
     }
 }
 

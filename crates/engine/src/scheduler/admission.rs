@@ -1,6 +1,7 @@
 //! The second half of a step: requests that wait.
 
 use super::Scheduler;
+use super::pass::Pass;
 use super::queue::{Queue, rank};
 use super::request::Status;
 use crate::batch::{Admitted, Batch, Entry, Scheduled};
@@ -8,16 +9,16 @@ use crate::config::Policy;
 
 impl Scheduler {
     /// Admits waiting requests in their order until one does not fit.
-    pub(super) fn schedule_waiting(&mut self, batch: &mut Batch, budget: &mut u32) {
+    pub(super) fn schedule_waiting(&mut self, batch: &mut Batch, pass: &mut Pass) {
         let mut passed_over = Vec::new();
-        while *budget > 0 && self.running.len() < self.config.max_num_seqs as usize {
+        while pass.budget > 0 && self.running.len() < self.config.most_active() as usize {
             let Some((slot, from_skipped)) = self.next_waiting() else { break };
             if self.requests[slot].stale > 0 {
                 self.queue(from_skipped).pop();
                 passed_over.push(slot);
                 continue;
             }
-            if !self.try_admit(slot, from_skipped, batch, budget) {
+            if !self.try_admit(slot, from_skipped, batch, pass) {
                 break;
             }
         }
@@ -45,7 +46,7 @@ impl Scheduler {
     }
 
     /// Admits the head of a queue, or says that it does not fit.
-    fn try_admit(&mut self, slot: u32, from_skipped: bool, batch: &mut Batch, budget: &mut u32) -> bool {
+    fn try_admit(&mut self, slot: u32, from_skipped: bool, batch: &mut Batch, pass: &mut Pass) -> bool {
         let size = self.config.block_size;
         let request = &mut self.requests[slot];
         if self.pool.caches() {
@@ -55,15 +56,16 @@ impl Scheduler {
             self.pool.find_prefix(slot, request.serial, hashes);
         }
         let found = self.pool.found().len() as u32 * size;
-        let mut tokens = request.tokens - found;
-        let threshold = self.config.long_prefill_token_threshold;
-        if 0 < threshold && threshold < tokens {
-            tokens = threshold;
-        }
-        if !self.config.enable_chunked_prefill && tokens > *budget {
+        // All but one token found: what is left is a decode.
+        let prefill = found + 1 < request.tokens;
+        if prefill && pass.holds_prefills {
             return false;
         }
-        tokens = tokens.min(*budget);
+        let mut tokens = pass.chunk(request.tokens - found);
+        if !self.config.enable_chunked_prefill && tokens > pass.budget {
+            return false;
+        }
+        tokens = tokens.min(pass.budget);
         let free_before = self.pool.free_blocks();
         if !self.admit(slot, tokens) {
             return false;
@@ -88,7 +90,8 @@ impl Scheduler {
             context: true,
             samples: false,
         });
-        *budget -= tokens;
+        pass.budget -= tokens;
+        pass.prefills |= prefill;
         true
     }
 

@@ -172,9 +172,10 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::{EngineLoop, Stall, StallReason};
-    use crate::config::EngineConfig;
+    use crate::config::{ConfigError, EngineConfig};
     use crate::kv::Content;
     use crate::scheduler::NewRequest;
+    use crate::version::VllmVersion;
     use precipice_workload::TokenRun;
 
     fn stall(config: EngineConfig, prompt: u32) -> Option<Stall> {
@@ -212,8 +213,11 @@ mod tests {
     #[test]
     fn a_pool_of_exactly_one_window_hangs_and_says_so() {
         for asynchronous in [false, true] {
-            assert_eq!(window(8, asynchronous).validate(), Ok(()));
-            let stall = stall(window(8, asynchronous), 100).unwrap();
+            let config = EngineConfig { vllm_version: VllmVersion::V0_28, ..window(8, asynchronous) };
+            assert_eq!(config.validate(), Ok(()));
+            let later = EngineConfig { vllm_version: VllmVersion::V0_29, ..config.clone() };
+            assert!(matches!(later.validate(), Err(ConfigError::PoolBelowWindow { fits: 112, .. })));
+            let stall = stall(config, 100).unwrap();
             assert_eq!((stall.key, stall.reason), (7, StallReason::Pool));
             assert_eq!((stall.blocks, stall.usable_blocks, stall.tokens), (8, 7, 113));
         }

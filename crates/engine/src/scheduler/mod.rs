@@ -1,4 +1,5 @@
-//! The scheduler of vLLM V1 (0.27.1), decision for decision, as a step machine.
+//! The scheduler of vLLM V1, decision for decision, as a step machine; of which release says the configuration
+//! ([`crate::VllmVersion`]).
 //!
 //! [`Scheduler::schedule`] decides what the next step consists of, [`Scheduler::update`] takes its result in. It
 //! does not know how long a step takes or what is generated: a request says by itself when its end-of-sequence
@@ -10,16 +11,18 @@
 //! | `queue` | the waiting queues: fcfs, priority |
 //! | `running` | the first half of a step: requests that run already, and who is thrown out for them |
 //! | `admission` | the second half: requests that wait |
+//! | `pass` | what bounds a step besides the pool |
 //! | `allocation` | what a request needs of the pool, and whether it gets it |
 //! | `update` | the result of a step: tokens, ends |
 //! | [`engine_loop`] | [`EngineLoop`], the order of events in vLLM's engine core |
 //!
-//! Out of scope, as `docs/method.md` says: sliding windows and hybrid models, LoRA limits, speculative decoding,
+//! Out of scope, as `docs/engine.md` says: sliding windows and hybrid models, LoRA limits, speculative decoding,
 //! structured output, pipeline and data parallelism, KV connectors, multimodal input.
 
 mod admission;
 mod allocation;
 pub mod engine_loop;
+mod pass;
 mod queue;
 pub mod request;
 mod running;
@@ -32,6 +35,7 @@ pub use update::{Ended, Output, Outputs};
 use crate::batch::Batch;
 use crate::config::{ConfigError, EngineConfig};
 use crate::kv::BlockPool;
+use crate::queue_limits::Queued;
 use queue::Queue;
 use request::Slab;
 
@@ -68,6 +72,9 @@ pub struct Scheduler {
     queries: PrefixQueries,
     steps: u64,
     preemptions: u64,
+    cadence: pass::Cadence,
+    /// Prompt tokens of requests without a first token.
+    prefilling_tokens: u64,
 }
 
 impl Scheduler {
@@ -80,7 +87,8 @@ impl Scheduler {
         config.check_machine()?;
         Ok(Self {
             watermark_blocks: config.watermark_blocks(),
-            pool: BlockPool::new(config.num_gpu_blocks, config.enable_prefix_caching),
+            pool: BlockPool::new(config.num_gpu_blocks, config.enable_prefix_caching)
+                .reusing_first(config.vllm_version.reuses_uncached_blocks_first()),
             requests: Slab::default(),
             running: Vec::new(),
             waiting: Queue::new(config.scheduling_policy),
@@ -89,6 +97,8 @@ impl Scheduler {
             queries: PrefixQueries::default(),
             steps: 0,
             preemptions: 0,
+            cadence: pass::Cadence::default(),
+            prefilling_tokens: 0,
             config,
         })
     }
@@ -111,6 +121,7 @@ impl Scheduler {
         }
         let id = self.requests.insert(request, prompt as u32);
         self.waiting.push_back(id.slot, &self.requests[id.slot]);
+        self.prefilling_tokens += prompt;
         Ok(id)
     }
 
@@ -132,12 +143,14 @@ impl Scheduler {
         batch.clear();
         self.steps += 1;
         batch.number = self.steps;
-        let mut budget = self.config.max_num_batched_tokens;
-        self.schedule_running(batch, &mut budget);
+        let mut pass = self.begin_pass();
+        self.schedule_running(batch, &mut pass);
         if batch.victims.is_empty() {
-            self.schedule_waiting(batch, &mut budget);
+            self.schedule_waiting(batch, &mut pass);
+            self.note_queue(&pass);
         }
         self.advance(batch);
+        self.end_pass(&pass, batch.tokens);
         std::mem::swap(&mut batch.finished, &mut self.finished);
         batch.finished.sort_unstable();
         batch.running = self.running.len() as u32;
@@ -168,6 +181,9 @@ impl Scheduler {
     fn end(&mut self, slot: u32) {
         let request = &mut self.requests[slot];
         request.status = Status::Gone;
+        if request.output() == 0 {
+            self.prefilling_tokens -= u64::from(request.prompt);
+        }
         self.pool.release(&mut request.blocks);
         self.finished.push(request.key);
         if request.in_flight == 0 {
@@ -211,6 +227,15 @@ impl Scheduler {
     /// Requests in both waiting queues.
     pub fn waiting(&self) -> usize {
         self.waiting.len() + self.skipped.len()
+    }
+
+    /// What was taken in and has not ended.
+    pub fn queued(&self) -> Queued {
+        Queued {
+            running: self.running.len() as u32,
+            waiting: self.waiting() as u32,
+            prefilling_tokens: self.prefilling_tokens,
+        }
     }
 
     /// Slots of the waiting queue, in the order in which they will be tried.

@@ -1,27 +1,32 @@
 //! The first half of a step: requests that run already, and who is thrown out for them.
 
 use super::Scheduler;
+use super::pass::Pass;
 use super::request::Status;
 use crate::batch::{Batch, Entry, Scheduled, Victim};
 use crate::config::Policy;
 
 impl Scheduler {
-    /// Serves the running queue in its order, up to `budget` tokens.
-    pub(super) fn schedule_running(&mut self, batch: &mut Batch, budget: &mut u32) {
+    /// Serves the running queue in its order.
+    pub(super) fn schedule_running(&mut self, batch: &mut Batch, pass: &mut Pass) {
         let mut place = 0;
-        while place < self.running.len() && *budget > 0 {
+        while place < self.running.len() && pass.budget > 0 {
             let slot = self.running[place];
-            let tokens = self.wanted(slot, *budget);
+            let tokens = self.wanted(slot, pass);
             if tokens == 0 {
                 place += 1;
                 continue;
             }
-            if !self.grow(slot, tokens) && !self.make_room(slot, tokens, batch, budget, &mut place) {
-                // The request threw itself out. What stands behind it gets nothing in this step.
+            if !self.grow(slot, tokens) && !self.make_room(slot, tokens, batch, pass, &mut place) {
+                // The request threw itself out, and the next one stands in its place.
+                if self.config.vllm_version.goes_on_after_throwing_itself_out() {
+                    continue;
+                }
                 return;
             }
             let request = &mut self.requests[slot];
             request.in_step = true;
+            pass.prefills |= request.chunk;
             batch.requests.push(Scheduled {
                 slot,
                 tokens,
@@ -31,24 +36,23 @@ impl Scheduler {
                 context: request.tokens == request.prompt && request.placeholders == 0,
                 samples: false,
             });
-            *budget -= tokens;
+            pass.budget -= tokens;
             place += 1;
         }
     }
 
-    /// Tokens that a running request gets if `budget` are left.
-    fn wanted(&self, slot: u32, budget: u32) -> u32 {
+    /// Tokens that a running request gets.
+    fn wanted(&self, slot: u32, pass: &Pass) -> u32 {
         let request = &self.requests[slot];
         if request.placeholders > 0 && request.computed + 2 - request.placeholders >= request.most {
             // The step in flight yields its last token.
             return 0;
         }
-        let mut tokens = (request.tokens + request.placeholders).saturating_sub(request.computed);
-        let threshold = self.config.long_prefill_token_threshold;
-        if 0 < threshold && threshold < tokens {
-            tokens = threshold;
+        if pass.holds_prefills && request.chunk {
+            return 0;
         }
-        tokens.min(budget).min(self.config.max_model_len.saturating_sub(request.computed + 1))
+        let tokens = pass.chunk((request.tokens + request.placeholders).saturating_sub(request.computed));
+        tokens.min(pass.budget).min(self.config.max_model_len.saturating_sub(request.computed + 1))
     }
 
     /// Throws requests out until `slot` gets its blocks; false when it had to go itself.
@@ -57,17 +61,17 @@ impl Scheduler {
         slot: u32,
         tokens: u32,
         batch: &mut Batch,
-        budget: &mut u32,
+        pass: &mut Pass,
         place: &mut usize,
     ) -> bool {
         loop {
             let index = self.victim();
             let victim = self.running.remove(index);
-            if self.requests[victim].in_step {
-                self.requests[victim].in_step = false;
-                if let Some(entry) = batch.requests.iter().position(|other| other.slot == victim) {
-                    *budget += batch.requests.remove(entry).tokens;
-                }
+            let had_tokens = std::mem::take(&mut self.requests[victim].in_step);
+            if had_tokens && let Some(entry) = batch.requests.iter().position(|other| other.slot == victim) {
+                pass.budget += batch.requests.remove(entry).tokens;
+            }
+            if index < *place && (had_tokens || self.config.vllm_version.cursor_follows_every_victim()) {
                 *place -= 1;
             }
             self.preempt(victim, batch);

@@ -95,6 +95,9 @@ impl Scheduler {
         let request = &mut self.requests[slot];
         let was_running = request.status == Status::Running;
         request.tokens += 1;
+        if request.output() == 1 {
+            self.prefilling_tokens -= u64::from(request.prompt);
+        }
         let finish = if request.tokens == request.eos {
             Some(Finish::Stop)
         } else if request.tokens >= request.most.min(self.config.max_model_len) {

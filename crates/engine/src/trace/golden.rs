@@ -1,10 +1,12 @@
-//! Traces with one case a line, block ids included (`docs/method.md`, section Engine).
+//! Traces with one case a line, with block ids or without (`docs/engine.md`).
 
+use super::features::{Others, Release, refuse_unknown};
 use super::parse;
 use super::report::{CaseReport, Place, Stop, TraceError, Verdict};
 use crate::config::{EngineConfig, Policy};
 use crate::kv::Content;
 use crate::scheduler::{EngineLoop, NewRequest, RequestId};
+use crate::version::VllmVersion;
 use precipice_workload::TokenRun;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -12,6 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Deserialize)]
 struct Case {
     name: String,
+    vllm: Option<String>,
     config: Config,
     requests: Vec<Asked>,
     stuck_at_limit: bool,
@@ -44,6 +47,12 @@ struct Config {
     watermark: f64,
     reserve_full: bool,
     long_thr: u32,
+    max_num_active_seqs: Option<u32>,
+    #[serde(default)]
+    long_prefill_token_threshold_adaptive: bool,
+    prefill_schedule_interval: Option<u32>,
+    #[serde(flatten)]
+    others: Others,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +64,8 @@ struct Asked {
     eos_at: Option<u32>,
     #[serde(default)]
     prio: i32,
+    #[serde(flatten)]
+    others: Others,
 }
 
 #[derive(Deserialize)]
@@ -76,7 +87,8 @@ struct Decided {
     skipped: Vec<String>,
     finished: Vec<String>,
     free: u32,
-    blocks: BTreeMap<String, Vec<Vec<u32>>>,
+    /// Absent where the trace was made without block ids.
+    blocks: Option<BTreeMap<String, Vec<Vec<u32>>>>,
 }
 
 #[derive(Deserialize)]
@@ -100,16 +112,24 @@ pub(super) fn recognises(line: &str) -> bool {
 }
 
 /// Compares one case.
-pub(super) fn verify(number: usize, line: &str) -> Result<CaseReport, TraceError> {
+pub(super) fn verify(
+    number: usize,
+    line: &str,
+    rules: Option<VllmVersion>,
+) -> Result<CaseReport, TraceError> {
     let glance: Glance = parse(number, line)?;
     let windowed =
         glance.config.is_some_and(|config| config.sliding_window.is_some_and(|window| !window.is_null()));
     if let Some(name) = glance.name.filter(|name| windowed || name.starts_with("sliding_window")) {
         let verdict = Verdict::Skipped("sliding window is out of scope");
-        return Ok(CaseReport { name, steps: 0, verdict });
+        return Ok(CaseReport { name, release: Release::of(None, rules), steps: 0, verdict });
     }
     let case: Case = parse(number, line)?;
-    let mut replay = Replay::new(number, &case)?;
+    let release = Release::of(case.vllm.as_deref(), rules);
+    if let Err(stop) = known(&case) {
+        return Ok(CaseReport { name: case.name, release, steps: 0, verdict: stop.verdict()? });
+    }
+    let mut replay = Replay::new(number, &case, release.rules)?;
     let mut outcome = Ok(());
     for (index, event) in case.events.iter().enumerate() {
         let place = Place { line: number, at: format!("event {index}") };
@@ -123,12 +143,16 @@ pub(super) fn verify(number: usize, line: &str) -> Result<CaseReport, TraceError
         outcome = Err(place.differs("events", "nothing is left to do", "requests are left"));
     }
     let steps = replay.steps;
-    let verdict = match outcome {
-        Ok(()) => Verdict::Identical,
-        Err(Stop::Error(error)) => return Err(error),
-        Err(Stop::Differs(difference)) => Verdict::Differs(difference),
-    };
-    Ok(CaseReport { name: case.name, steps, verdict })
+    let verdict = outcome.map_or_else(Stop::verdict, |()| Ok(Verdict::Identical))?;
+    Ok(CaseReport { name: case.name, release, steps, verdict })
+}
+
+/// Stops at a feature that the engine does not know.
+fn known(case: &Case) -> Result<(), Stop> {
+    refuse_unknown("config", &case.config.others)?;
+    case.requests
+        .iter()
+        .try_for_each(|asked| refuse_unknown(&format!("request `{}`", asked.id), &asked.others))
 }
 
 struct Replay<'a> {
@@ -139,9 +163,10 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(number: usize, case: &'a Case) -> Result<Self, TraceError> {
+    fn new(number: usize, case: &'a Case, vllm_version: VllmVersion) -> Result<Self, TraceError> {
         let config = &case.config;
         let config = EngineConfig {
+            vllm_version,
             num_gpu_blocks: config.num_blocks,
             block_size: config.block_size,
             max_num_seqs: config.max_num_seqs,
@@ -154,6 +179,9 @@ impl<'a> Replay<'a> {
             async_scheduling: config.async_,
             scheduler_reserve_full_isl: config.reserve_full,
             watermark: config.watermark,
+            max_num_active_seqs: config.max_num_active_seqs,
+            long_prefill_token_threshold_adaptive: config.long_prefill_token_threshold_adaptive,
+            prefill_schedule_interval: config.prefill_schedule_interval.unwrap_or(1),
         };
         let engine = EngineLoop::new(config)
             .map_err(|error| TraceError::Line { number, what: format!("config: {error}") })?;
@@ -236,7 +264,9 @@ impl<'a> Replay<'a> {
         place.same("skipped", &decided.skipped, &scheduler.skipped_slots().map(name).collect::<Vec<_>>())?;
         place.same("finished", &sorted(decided.finished.clone()), &finished)?;
         place.same("free", &decided.free, &batch.free_blocks)?;
-        place.same("blocks", &decided.blocks, &blocks)?;
+        if let Some(traced) = &decided.blocks {
+            place.same("blocks", traced, &blocks)?;
+        }
         self.steps += u64::from(batch.tokens > 0);
         Ok(())
     }

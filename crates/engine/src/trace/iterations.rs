@@ -1,19 +1,23 @@
 //! Traces with one iteration of the engine core a line (`fixtures/vllm-sched-0.27.1/README.md`).
 
+use super::features::{Others, Release, refuse_unknown};
 use super::parse;
 use super::report::{CaseReport, Place, Stop, TraceError, Verdict};
 use crate::batch::Entry;
 use crate::config::{EngineConfig, Policy};
 use crate::kv::{Content, unique_stream};
 use crate::scheduler::{EngineLoop, NewRequest, RequestId};
+use crate::version::VllmVersion;
 use precipice_workload::TokenRun;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// The first line of a case.
 #[derive(Deserialize)]
 struct Case {
     #[serde(rename = "case")]
     name: String,
+    vllm: Option<String>,
     params: Params,
     requests: Vec<Asked>,
 }
@@ -34,6 +38,12 @@ struct Params {
     watermark: f64,
     closed_loop: usize,
     max_iterations: u64,
+    max_num_active_seqs: Option<u32>,
+    #[serde(default)]
+    long_prefill_token_threshold_adaptive: bool,
+    prefill_schedule_interval: Option<u32>,
+    #[serde(flatten)]
+    others: Others,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +58,13 @@ struct Asked {
     group: u64,
     #[serde(default)]
     prefix: u32,
+    /// When the request is aborted, and whether a step is waited for then: the iterations say it again.
+    #[serde(default, rename = "abort")]
+    _abort: u64,
+    #[serde(default, rename = "mid")]
+    _mid: bool,
+    #[serde(flatten)]
+    others: Others,
 }
 
 /// A line of the case.
@@ -79,6 +96,9 @@ struct Decided {
     #[serde(rename = "K")]
     skipped: Vec<u32>,
     free: u32,
+    /// Blocks of the running requests; absent where the trace was made without block ids.
+    #[serde(rename = "B")]
+    blocks: Option<BTreeMap<u32, Vec<u32>>>,
 }
 
 #[derive(Deserialize)]
@@ -122,9 +142,15 @@ pub(super) fn verify<'a>(
     number: usize,
     line: &str,
     lines: &mut impl Iterator<Item = (usize, &'a str)>,
+    rules: Option<VllmVersion>,
 ) -> Result<CaseReport, TraceError> {
     let case: Case = parse(number, line)?;
-    let mut replay = Replay::new(number, &case)?;
+    let release = Release::of(case.vllm.as_deref(), rules);
+    if let Err(stop) = known(&case) {
+        lines.find(|(_, line)| line.contains(END));
+        return Ok(CaseReport { name: case.name, release, steps: 0, verdict: stop.verdict()? });
+    }
+    let mut replay = Replay::new(number, &case, release.rules)?;
     let mut last = number;
     let outcome = loop {
         let Some((number, line)) = lines.next() else {
@@ -141,16 +167,19 @@ pub(super) fn verify<'a>(
         }
     };
     let steps = replay.sums.steps;
-    let verdict = match outcome {
-        Ok(()) => Verdict::Identical,
-        Err(Stop::Error(error)) => return Err(error),
-        Err(Stop::Differs(difference)) => {
-            // The rest of the case is not looked at; another one may follow.
-            lines.find(|(_, line)| line.contains(END));
-            Verdict::Differs(difference)
-        }
-    };
-    Ok(CaseReport { name: case.name, steps, verdict })
+    let verdict = outcome.map_or_else(Stop::verdict, |()| Ok(Verdict::Identical))?;
+    if verdict != Verdict::Identical {
+        // The rest of the case is not looked at; another one may follow.
+        lines.find(|(_, line)| line.contains(END));
+    }
+    Ok(CaseReport { name: case.name, release, steps, verdict })
+}
+
+/// Stops at a feature that the engine does not know.
+fn known(case: &Case) -> Result<(), Stop> {
+    refuse_unknown("params", &case.params.others)?;
+    let mut requests = case.requests.iter().enumerate();
+    requests.try_for_each(|(request, asked)| refuse_unknown(&format!("request {request}"), &asked.others))
 }
 
 /// Only the last line of a case has this key.
@@ -172,9 +201,10 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(number: usize, case: &'a Case) -> Result<Self, TraceError> {
+    fn new(number: usize, case: &'a Case, vllm_version: VllmVersion) -> Result<Self, TraceError> {
         let params = &case.params;
         let config = EngineConfig {
+            vllm_version,
             num_gpu_blocks: params.num_blocks,
             block_size: params.block_size,
             max_num_seqs: params.max_num_seqs,
@@ -187,6 +217,9 @@ impl<'a> Replay<'a> {
             async_scheduling: params.async_scheduling,
             scheduler_reserve_full_isl: params.scheduler_reserve_full_isl,
             watermark: params.watermark,
+            max_num_active_seqs: params.max_num_active_seqs,
+            long_prefill_token_threshold_adaptive: params.long_prefill_token_threshold_adaptive,
+            prefill_schedule_interval: params.prefill_schedule_interval.unwrap_or(1),
         };
         let engine = EngineLoop::new(config)
             .map_err(|error| TraceError::Line { number, what: format!("params: {error}") })?;
@@ -285,6 +318,10 @@ impl<'a> Replay<'a> {
         place.same("s.fin", &decided.fin, &finished)?;
         self.same_queues(place, [&decided.running, &decided.waiting, &decided.skipped])?;
         place.same("s.free", &decided.free, &batch.free_blocks)?;
+        if let Some(traced) = &decided.blocks {
+            let held = scheduler.running().iter().map(|slot| (key(*slot), scheduler.blocks(*slot).to_vec()));
+            place.same("s.B", traced, &held.collect::<BTreeMap<_, _>>())?;
+        }
         let sums = &mut self.sums;
         sums.preemptions += batch.victims.len() as u64;
         if batch.tokens > 0 {

@@ -1,5 +1,6 @@
 //! How a comparison came out.
 
+use super::features::Release;
 use serde::Serialize;
 use std::fmt;
 
@@ -11,9 +12,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// No case differs.
+    /// No case differs, and none was refused.
     pub fn identical(&self) -> bool {
-        !self.cases.iter().any(|case| matches!(case.verdict, Verdict::Differs(_)))
+        !self.cases.iter().any(|case| matches!(case.verdict, Verdict::Differs(_) | Verdict::Refused(_)))
     }
 }
 
@@ -34,6 +35,8 @@ impl fmt::Display for Report {
 pub struct CaseReport {
     /// Its name in the trace.
     pub name: String,
+    /// Whose decisions they are.
+    pub release: Release,
     /// Steps with tokens that were compared.
     pub steps: u64,
     /// How it came out.
@@ -42,11 +45,13 @@ pub struct CaseReport {
 
 impl fmt::Display for CaseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, release, steps, .. } = self;
         match &self.verdict {
-            Verdict::Identical => write!(f, "{}: {} steps, identical", self.name, self.steps),
-            Verdict::Skipped(why) => write!(f, "{}: skipped: {why}", self.name),
+            Verdict::Identical => write!(f, "{name}: {steps} steps, identical ({release})"),
+            Verdict::Skipped(why) => write!(f, "{name}: skipped: {why}"),
+            Verdict::Refused(why) => write!(f, "{name}: refused: {why}"),
             Verdict::Differs(difference) => {
-                write!(f, "{}: differs after {} steps: {difference}", self.name, self.steps)
+                write!(f, "{name}: differs after {steps} steps ({release}): {difference}")
             }
         }
     }
@@ -59,6 +64,8 @@ pub enum Verdict {
     Identical,
     /// Not compared, and why.
     Skipped(&'static str),
+    /// Not compared, because a feature in it is not known; which one.
+    Refused(String),
     /// The first decision that is not the same.
     Differs(Box<Difference>),
 }
@@ -107,10 +114,22 @@ pub enum TraceError {
     },
 }
 
-/// Stops a comparison: at the first difference, or because the trace makes no sense.
+/// Stops a comparison: at the first difference, at a feature that is not known, or because the trace makes no sense.
 pub(super) enum Stop {
     Differs(Box<Difference>),
+    Refused(String),
     Error(TraceError),
+}
+
+impl Stop {
+    /// The verdict on a case that was stopped.
+    pub(super) fn verdict(self) -> Result<Verdict, TraceError> {
+        match self {
+            Self::Differs(difference) => Ok(Verdict::Differs(difference)),
+            Self::Refused(why) => Ok(Verdict::Refused(why)),
+            Self::Error(error) => Err(error),
+        }
+    }
 }
 
 impl From<TraceError> for Stop {

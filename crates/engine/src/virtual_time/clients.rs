@@ -2,6 +2,7 @@
 
 use super::attempt::{Attempt, Failed};
 use super::setup::Client;
+use crate::queue_limits::Rejection;
 use crate::scheduler::{NewRequest, Output, Refusal, RequestId};
 use precipice_record::{ChunkRow, FailureKind, Ns, Phase, Sink};
 use precipice_workload::{Arrival, Load, Plan, PlannedRequest, Requests};
@@ -334,11 +335,10 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// The front end turned an attempt away: too many were waiting.
-    pub(super) fn turned_away(&mut self, key: u64, waiting: u32, now: Ns, sink: &mut dyn Sink) {
+    /// The front end turned an attempt away.
+    pub(super) fn turned_away(&mut self, key: u64, rejection: Rejection, now: Ns, sink: &mut dyn Sink) {
         let time = now + self.client.response_latency;
-        let message = format!("the server is overloaded: {waiting} requests wait");
-        let failure = (FailureKind::Unavailable, Some(503), Some(message));
+        let failure = (FailureKind::Unavailable, Some(503), Some(rejection.message().to_owned()));
         if let Some(attempt) = self.end(key, time, Some(failure), sink) {
             self.again_or_free(attempt, time);
         }

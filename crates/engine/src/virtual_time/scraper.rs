@@ -103,6 +103,14 @@ impl Exposition for Page<'_> {
         self.put(value, false, |page| page.series(suffix, label.map(|(name, of)| (name, of.to_owned()))));
     }
 
+    fn front(&mut self, (name, of): (&'static str, &'static str), value: f64) {
+        self.put(value, false, |page| {
+            let mut series = page.series("_total", Some((name, of.to_owned())));
+            series.labels.remove("engine");
+            series
+        });
+    }
+
     fn histogram(&mut self, histogram: &Histogram) {
         for (bound, count) in histogram.cumulative() {
             self.put(count as f64, true, |page| page.series("_bucket", Some(("le", bound_text(bound)))));

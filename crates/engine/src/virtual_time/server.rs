@@ -7,6 +7,7 @@ use crate::catalog::{Deployment, StepWork};
 
 use crate::config::ConfigError;
 use crate::metrics::{Arrived, ServerMetrics, StepTraffic};
+use crate::queue_limits::QueueLimits;
 use crate::scheduler::{EngineLoop, Outputs, Scheduler, Stall};
 use precipice_record::{EventKind, EventRow, Ns, Sink, StepRow};
 use std::collections::VecDeque;
@@ -33,7 +34,7 @@ pub(super) struct Server<'a> {
     engine: EngineLoop,
     cost: &'a mut dyn StepCost,
     arithmetic: Option<&'a Deployment>,
-    max_num_queued_reqs: Option<u32>,
+    limits: QueueLimits,
     metrics: ServerMetrics,
     in_flight: VecDeque<InFlight>,
     /// When the device has finished everything that was launched.
@@ -98,7 +99,7 @@ impl<'a> Server<'a> {
             engine: EngineLoop::new(setup.engine.clone())?,
             cost,
             arithmetic: setup.arithmetic.as_ref(),
-            max_num_queued_reqs: setup.max_num_queued_reqs,
+            limits: setup.limits,
             metrics: ServerMetrics::new(&setup.engine, setup.cache_config.iter().cloned()),
             in_flight: VecDeque::new(),
             device_free: Ns::ZERO,
@@ -144,11 +145,12 @@ impl<'a> Server<'a> {
                 let key = request.key;
                 let prompt = request.content.prompt_tokens() as u32;
                 let max_tokens = request.max_tokens;
-                let waiting = self.engine.scheduler().waiting() as u32;
                 // The front end asks before the engine sees the request, as `precipice serve` does.
-                if self.max_num_queued_reqs.is_some_and(|limit| waiting >= limit) {
+                let queued = self.engine.scheduler().queued();
+                if let Err(rejection) = self.limits.admit(&queued, 1) {
+                    self.metrics.rejected(rejection);
                     self.gauges(now).tell(sink, EventKind::Refused, planned, prompt, (before, before));
-                    clients.turned_away(key, waiting, now, sink);
+                    clients.turned_away(key, rejection, now, sink);
                     return;
                 }
                 let kind = match self.engine.add(request) {

@@ -5,6 +5,7 @@ use super::server::Server;
 use crate::batch::StepCostError;
 use crate::catalog::Deployment;
 use crate::config::{ConfigError, EngineConfig};
+use crate::queue_limits::QueueLimits;
 use crate::scheduler::{Stall, StallReason};
 use precipice_record::{Ns, Warning, WarningCode};
 
@@ -22,8 +23,8 @@ pub struct Setup {
     pub arithmetic: Option<Deployment>,
     /// How clients behave.
     pub client: Client,
-    /// A request that finds so many waiting is turned away with 503 (`--max-num-queued-reqs`); absent: never.
-    pub max_num_queued_reqs: Option<u32>,
+    /// What is turned away with 503.
+    pub limits: QueueLimits,
     /// Time between scrapes.
     pub scrape_period: Ns,
 }
@@ -36,7 +37,7 @@ impl Default for Setup {
             cache_config: Vec::new(),
             arithmetic: None,
             client: Client::default(),
-            max_num_queued_reqs: None,
+            limits: QueueLimits::default(),
             scrape_period: Ns(1_000_000_000),
         }
     }

@@ -1,5 +1,6 @@
 //! GPUs and the memory that is left on them.
 
+use precipice_engine::VllmVersion;
 use precipice_engine::catalog::{
     Deployment, Gpu, KvDtype, Mark, PoolEstimate, PoolSettings, known_models, known_shape,
 };
@@ -51,13 +52,16 @@ fn an_unknown_gpu_lists_the_known_and_the_flags() {
 
 #[test]
 fn defaults_by_device() {
-    let defaults = |name| Gpu::named(name).unwrap().serve_defaults();
+    let defaults = |name| Gpu::named(name).unwrap().serve_defaults(VllmVersion::V0_27);
     for name in ["RTX 4090", "L40S", "A100", "A100 40GB PCIe", "L4"] {
         assert_eq!(defaults(name), (2048, 256), "{name}");
     }
     for name in ["H100", "H200", "B200", "MI300X"] {
         assert_eq!(defaults(name), (8192, 1024), "{name}");
     }
+    // From 160 GiB on, since 0.28.
+    let later = |name| Gpu::named(name).unwrap().serve_defaults(VllmVersion::V0_28);
+    assert_eq!(["H200", "B200", "MI300X"].map(later), [(8192, 1024), (16_384, 1024), (16_384, 1024)]);
 }
 
 const REPORT: PoolSettings = PoolSettings {

@@ -267,6 +267,7 @@ fn basis(plan: &Planned, lang: Lang) -> Section {
     let text = words::BASIS_TEXT.line(
         lang,
         &[
+            ("version", server.engine.vllm_version.to_string()),
             ("seeds", server.seeds.to_string()),
             ("error", percent(server.step_time_error)),
             ("why", error_basis(plan, lang)),

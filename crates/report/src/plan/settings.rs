@@ -97,6 +97,7 @@ fn queue_cap(plan: &Planned, lang: Lang) -> Line {
             ("longest", longest.to_owned()),
             ("shortest", count(shortest)),
             ("seqs", queue.max_num_seqs.to_string()),
+            ("in_flight", count(queue.in_flight())),
             ("budget", seconds(queue.ttft_budget_s)),
             ("prefill", known(queue.prefill_s, seconds)),
             ("mean", count(queue.mean_wait_cap)),

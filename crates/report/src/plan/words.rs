@@ -115,8 +115,8 @@ pub(super) const WINDOW: Words = w(
     "--max-model-len {value}:本负载最长的请求。它不省显存,只挡住更长的请求。",
 );
 pub(super) const CAP: Words = w(
-    "Queue cap {cap}{longest} beside --max-num-seqs {seqs}, 429 beyond: with {rate} requests/s offered, half as much again as it serves, the p99 TTFT of those admitted is {p99} and keeps {budget} with 95 % confidence (simulated, {repeats} seeds); {refused} are turned away. The mean wait alone would allow {mean}.",
-    "队列上限 {cap}{longest}(配合 --max-num-seqs {seqs}),超出回 429:到达率 {rate} 条/秒(产能的 1.5 倍)时,放行请求的 TTFT p99 为 {p99},以 95 % 置信守住 {budget}(模拟,{repeats} 个种子);拒绝 {refused}。只看平均等待会放到 {mean}。",
+    "Queue cap {cap}{longest} beside --max-num-seqs {seqs}, 429 beyond: with {rate} requests/s offered, half as much again as it serves, the p99 TTFT of those admitted is {p99} and keeps {budget} with 95 % confidence (simulated, {repeats} seeds); {refused} are turned away. The cap counts waiting requests; vLLM counts running ones too: there it is --max-num-queued-reqs {in_flight}. The mean wait alone would allow {mean}.",
+    "队列上限 {cap}{longest}(配合 --max-num-seqs {seqs}),超出回 429:到达率 {rate} 条/秒(产能的 1.5 倍)时,放行请求的 TTFT p99 为 {p99},以 95 % 置信守住 {budget}(模拟,{repeats} 个种子);拒绝 {refused}。这个上限只数排队的请求;vLLM 连运行的一起数,那里是 --max-num-queued-reqs {in_flight}。只看平均等待会放到 {mean}。",
 );
 pub(super) const CAP_LONGEST: Words = w(", the longest that was tried,", "(试过的最长值)");
 pub(super) const NO_CAP: Words = w(
@@ -147,8 +147,8 @@ pub(super) const POOL_TOKENS: Words = w("pool tok", "池 tok");
 
 pub(super) const BASIS: Words = w("How these numbers were got", "这些数字怎么来的");
 pub(super) const BASIS_TEXT: Words = w(
-    "KV bytes and how many fit: closed form from the configuration. The rest: simulated with the scheduler of vLLM 0.27.1 in virtual time, {seeds} seeds where chance has a part. Intervals hold the spread over seeds (95 %) and ±{error} for step times ({why}).",
-    "KV 字节数与能装几条:由配置直接推出。其余:用 vLLM 0.27.1 的调度器在虚拟时间里模拟,有随机性处各跑 {seeds} 个种子。区间含种子间的离散(95 %)与步时模型误差 ±{error}({why})。",
+    "KV bytes and how many fit: closed form from the configuration. The rest: simulated with the scheduler of vLLM {version} in virtual time, {seeds} seeds where chance has a part. Intervals hold the spread over seeds (95 %) and ±{error} for step times ({why}).",
+    "KV 字节数与能装几条:由配置直接推出。其余:用 vLLM {version} 的调度器在虚拟时间里模拟,有随机性处各跑 {seeds} 个种子。区间含种子间的离散(95 %)与步时模型误差 ±{error}({why})。",
 );
 pub(super) const ERROR_MEASURED: Words =
     w("kernel times of the {name} were measured", "{name} 的 kernel 耗时是实测的");

@@ -1,10 +1,9 @@
 //! What the HTTP side asks of the engine's thread, and what it gets back.
 
 use crate::http::EngineEnd;
-use precipice_engine::{Finish, NewRequest};
+use precipice_engine::{Finish, NewRequest, Queued};
 use precipice_record::Ns;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What the engine's thread is asked.
@@ -69,43 +68,79 @@ pub(crate) struct Delivery {
 /// Tokens of a step for responses that are written whole: one message, so that the runtime wakes once.
 pub(crate) type Collected = Vec<(UnboundedSender<TokenEvent>, TokenEvent)>;
 
-/// How many requests wait, known to both sides without a lock.
+/// Requests and their prompt tokens, counted since the start.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sent {
+    requests: u64,
+    prompt_tokens: u64,
+}
+
+impl Sent {
+    /// One more request.
+    pub(crate) fn add(&mut self, prompt: u32) {
+        self.requests += 1;
+        self.prompt_tokens += u64::from(prompt);
+    }
+}
+
+/// What is queued, known to both sides.
 #[derive(Debug, Default)]
 pub(crate) struct QueueGauge {
-    submitted: AtomicU32,
-    /// The engine's queue in the upper half, and in the lower one how many requests it has taken in.
-    seen: AtomicU64,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    submitted: Sent,
+    taken: Sent,
+    engine: Queued,
 }
 
 impl QueueGauge {
-    /// The front end is about to submit so many.
-    pub(crate) fn submitted(&self, requests: u32) {
-        self.submitted.fetch_add(requests, Ordering::Relaxed);
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        // Counts are whole whoever panicked.
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The engine's side: its queue, and requests taken in since the start.
-    pub(crate) fn seen(&self, waiting: u32, taken: u32) {
-        self.seen.store(u64::from(waiting) << 32 | u64::from(taken), Ordering::Relaxed);
+    /// The front end is about to submit requests with prompts of these lengths.
+    pub(crate) fn submitted(&self, prompts: impl Iterator<Item = u32>) {
+        let submitted = &mut self.counts().submitted;
+        prompts.for_each(|prompt| submitted.add(prompt));
     }
 
-    /// Requests in the engine's queue or on the way to it.
-    pub(crate) fn waiting(&self) -> u32 {
-        let seen = self.seen.load(Ordering::Relaxed);
-        let on_the_way = self.submitted.load(Ordering::Relaxed).wrapping_sub(seen as u32);
-        ((seen >> 32) as u32).saturating_add(on_the_way)
+    /// The engine's side: what it holds, and what it has taken in since the start.
+    pub(crate) fn seen(&self, engine: Queued, taken: Sent) {
+        let mut counts = self.counts();
+        counts.engine = engine;
+        counts.taken = taken;
+    }
+
+    /// What is in the engine or on the way to it, where it waits.
+    pub(crate) fn queued(&self) -> Queued {
+        let Counts { submitted, taken, engine } = &*self.counts();
+        let on_the_way = submitted.requests.saturating_sub(taken.requests);
+        Queued {
+            running: engine.running,
+            waiting: engine.waiting.saturating_add(u32::try_from(on_the_way).unwrap_or(u32::MAX)),
+            prefilling_tokens: engine.prefilling_tokens
+                + submitted.prompt_tokens.saturating_sub(taken.prompt_tokens),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::QueueGauge;
+    use super::{QueueGauge, Sent};
+    use precipice_engine::Queued;
 
     #[test]
     fn what_is_on_the_way_waits_too() {
         let gauge = QueueGauge::default();
-        gauge.submitted(5);
-        assert_eq!(gauge.waiting(), 5);
-        gauge.seen(2, 4);
-        assert_eq!(gauge.waiting(), 3);
+        gauge.submitted([10, 20, 30, 40, 50].into_iter());
+        assert_eq!(gauge.queued(), Queued { running: 0, waiting: 5, prefilling_tokens: 150 });
+        let mut taken = Sent::default();
+        [10, 20, 30, 40].into_iter().for_each(|prompt| taken.add(prompt));
+        gauge.seen(Queued { running: 2, waiting: 2, prefilling_tokens: 70 }, taken);
+        assert_eq!(gauge.queued(), Queued { running: 2, waiting: 3, prefilling_tokens: 120 });
     }
 }

@@ -1,6 +1,6 @@
 //! The engine with its device, its metrics and the requests that live. No clock: time is handed in.
 
-use super::command::{Delivery, Outlet, QueueGauge, Submission, TokenEvent};
+use super::command::{Delivery, Outlet, QueueGauge, Sent, Submission, TokenEvent};
 use precipice_engine::catalog::{Deployment, StepWork};
 use precipice_engine::metrics::{Arrived, ServerMetrics, StepTraffic};
 use precipice_engine::{Batch, EngineLoop, RequestId, Stall, StepCost, StepCostError, StepTime};
@@ -35,7 +35,8 @@ pub(crate) struct Core {
     in_flight: VecDeque<InFlight>,
     /// When the device has finished everything that was launched.
     device_free: Ns,
-    taken: u32,
+    /// Requests taken in so far, and their prompt tokens.
+    taken: Sent,
     iterations: u64,
 }
 
@@ -58,7 +59,7 @@ impl Core {
             live: HashMap::new(),
             in_flight: VecDeque::new(),
             device_free: Ns::ZERO,
-            taken: 0,
+            taken: Sent::default(),
             iterations: 0,
         }
     }
@@ -68,7 +69,7 @@ impl Core {
         let Submission { request, arrival, n, outlet } = submission;
         let (key, prompt, max_tokens) =
             (request.key, request.content.prompt_tokens() as u32, request.max_tokens);
-        self.taken = self.taken.wrapping_add(1);
+        self.taken.add(prompt);
         if let Ok(id) = self.engine.add(request) {
             let arrived = Arrived { arrival, queued: now.max(arrival), prompt, max_tokens, n };
             lock(&self.metrics).arrived(id.slot(), arrived);
@@ -86,7 +87,7 @@ impl Core {
     }
 
     fn tell_queue(&self) {
-        self.queue.seen(self.engine.scheduler().waiting() as u32, self.taken);
+        self.queue.seen(self.engine.scheduler().queued(), self.taken);
     }
 
     pub(crate) fn wants_schedule(&self) -> bool {
@@ -162,6 +163,7 @@ impl Core {
                 deliveries.push(Delivery { to, event });
             }
         }
+        self.tell_queue();
         step.line.map(|line| Iteration { elapsed_ms: Some(waited.millis()), kv_usage: Some(usage), ..line })
     }
 }

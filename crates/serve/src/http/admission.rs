@@ -4,6 +4,7 @@ use super::json;
 use crate::server::Shared;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use precipice_engine::Rejection;
 use precipice_wire::openai::{Endpoint, ErrorBody, IncomingPrompt, IncomingRequest, write};
 
 /// vLLM's `VLLM_MAX_N_SEQUENCES`; here for all prompts of a request together.
@@ -92,12 +93,10 @@ impl IntoResponse for Refused {
     }
 }
 
-/// 503 of a full queue.
-pub(super) fn queue_full(limit: u32, waiting: u32) -> Refused {
-    let message = format!(
-        "The server is overloaded: {waiting} requests wait and --max-num-queued-reqs is {limit}. Try again later."
-    );
-    let body = ErrorBody { message: &message, kind: "ServiceUnavailableError", param: None, code: 503 };
+/// 503 of a limit on what is queued.
+pub(super) fn queue_full(rejection: Rejection) -> Refused {
+    let body =
+        ErrorBody { message: rejection.message(), kind: "ServiceUnavailableError", param: None, code: 503 };
     Refused { status: StatusCode::SERVICE_UNAVAILABLE, body: body.to_json() }
 }
 

@@ -45,11 +45,10 @@ pub(super) async fn generate(
     if fate.error {
         return admission::internal("Injected by --fault-error-rate.").into_response();
     }
-    if let Some(limit) = shared.max_num_queued_reqs {
-        let waiting = shared.queue.waiting();
-        if waiting >= limit {
-            return admission::queue_full(limit, waiting).into_response();
-        }
+    let outputs = request.n.saturating_mul(admitted.prompts.len() as u32);
+    if let Err(rejection) = shared.limits.admit(&shared.queue.queued(), outputs) {
+        shared.rejected(rejection);
+        return admission::queue_full(rejection).into_response();
     }
     if request.stream {
         let framing = if version < Version::HTTP_11 { Framing::Plain } else { Framing::Chunked };
@@ -78,7 +77,9 @@ pub(super) async fn generate(
 
 /// Hands requests to the engine. Without one their outlets are dropped, and the response ends.
 fn submit(shared: &Shared, submissions: Vec<Submission>) {
-    shared.queue.submitted(submissions.len() as u32);
+    shared
+        .queue
+        .submitted(submissions.iter().map(|submission| submission.request.content.prompt_tokens() as u32));
     let _gone = shared.commands.send(Command::Submit(submissions));
 }
 

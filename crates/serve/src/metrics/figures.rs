@@ -68,6 +68,8 @@ impl Exposition for Taker {
         }
     }
 
+    fn front(&mut self, _label: (&'static str, &'static str), _value: f64) {}
+
     fn histogram(&mut self, _: &Histogram) {}
 
     fn info(&mut self, _: &BTreeMap<String, String>) {}

@@ -11,13 +11,15 @@ struct Page<'a> {
     /// When the series were made, in seconds since the Unix epoch.
     created: f64,
     family: Option<(&'static str, Kind, &'static str)>,
+    /// They are the front end's: without the label `engine`.
+    front: bool,
     values: Vec<(Option<(&'static str, &'static str)>, f64)>,
 }
 
 impl<'a> Page<'a> {
     /// Writes the engine's series behind what `writer` holds already.
     fn of(writer: PageWriter, metrics: &ServerMetrics, model: &'a str, created: f64) -> PageWriter {
-        let mut page = Page { writer, model, created, family: None, values: Vec::new() };
+        let mut page = Page { writer, model, created, family: None, front: false, values: Vec::new() };
         metrics.expose(&mut page);
         page.flush();
         page.writer
@@ -33,7 +35,8 @@ impl<'a> Page<'a> {
             .values
             .iter()
             .map(|(label, _)| {
-                [("engine", "0"), ("model_name", self.model)].into_iter().chain(*label).collect()
+                let engine = (!self.front).then_some(("engine", "0"));
+                engine.into_iter().chain([("model_name", self.model)]).chain(*label).collect()
             })
             .collect();
         let values = self.values.iter().map(|(_, value)| *value);
@@ -50,6 +53,7 @@ impl<'a> Page<'a> {
             self.writer.gauge(name, help, &series);
         }
         self.values.clear();
+        self.front = false;
     }
 }
 
@@ -61,6 +65,11 @@ impl Exposition for Page<'_> {
 
     fn value(&mut self, label: Option<(&'static str, &'static str)>, value: f64) {
         self.values.push((label, value));
+    }
+
+    fn front(&mut self, label: (&'static str, &'static str), value: f64) {
+        self.front = true;
+        self.values.push((Some(label), value));
     }
 
     fn histogram(&mut self, histogram: &Histogram) {

@@ -1,6 +1,7 @@
 //! Illnesses.
 
 use crate::harness::{Running, config, small};
+use precipice_engine::QueueLimits;
 use precipice_record::Ns;
 use precipice_serve::{Faults, ServeConfig, Stalls};
 use std::time::{Duration, Instant};
@@ -30,11 +31,10 @@ fn errors_and_cuts_hit_the_requests_that_the_seed_says() {
     assert_eq!(errors + cuts + whole, 40);
 }
 
-#[test]
-fn a_full_queue_is_refused_with_503() {
-    // One runs, two wait, the fourth is one too many.
+/// The message of the first refusal when one request runs, two wait, and the fourth comes; and the server's metrics.
+fn refused_with(limits: QueueLimits) -> (String, String) {
     let engine = precipice_engine::EngineConfig { max_num_seqs: 1, ..small() };
-    let config = ServeConfig { max_num_queued_reqs: Some(2), ..config(engine, Ns(20_000_000)) };
+    let config = ServeConfig { limits, ..config(engine, Ns(20_000_000)) };
     let server = Running::start(config);
     let body = r#"{"prompt":"able","max_tokens":150,"stream":true}"#;
     let waiting = "vllm:num_requests_waiting{engine=\"0\",model_name=\"tiny\"}";
@@ -45,7 +45,28 @@ fn a_full_queue_is_refused_with_503() {
     server.until(|server| server.metric(waiting) == 2.0);
     let refused = server.complete(body);
     assert_eq!((refused.status, refused.json()["error"]["code"].as_u64()), (503, Some(503)));
+    assert_eq!(refused.json()["error"]["type"], "ServiceUnavailableError");
     drop((first, queued));
+    let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    (message, server.get("/metrics").body)
+}
+
+#[test]
+fn each_limit_refuses_with_503_in_vllms_words_and_is_counted() {
+    let none = QueueLimits::default();
+    let counted = |reason: &str, count: u32| {
+        format!("vllm:admission_rejections_total{{model_name=\"tiny\",reason=\"{reason}\"}} {count}.0")
+    };
+    // Two that wait and one that runs are three in flight.
+    let (message, page) = refused_with(QueueLimits { max_num_queued_reqs: Some(3), ..none });
+    assert!(message.starts_with("The engine is currently busy and cannot accept new requests."), "{message}");
+    assert!(page.contains(&counted("max_num_queued_reqs", 1)), "{page}");
+    let (message, page) = refused_with(QueueLimits { max_num_queued_tokens: Some(2), ..none });
+    assert!(message.starts_with("The engine has reached its prefill token backlog limit."), "{message}");
+    assert!(page.contains(&counted("max_num_queued_tokens", 1)), "{page}");
+    let (message, page) = refused_with(QueueLimits { max_waiting: Some(2), ..none });
+    assert!(message.contains("--max-waiting"), "{message}");
+    assert!(page.contains(&counted("max_num_queued_reqs", 0)), "{page}");
 }
 
 #[test]

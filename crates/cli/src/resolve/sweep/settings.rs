@@ -16,7 +16,10 @@ pub(super) fn points(args: &SweepArgs, preset: Option<Preset>) -> Result<Vec<Poi
     if let Some(preset) = preset {
         // What is said on the command line replaces the preset's own values.
         axes.extend(
-            preset.axes().into_iter().filter(|axis| !args.sweep.set.iter().any(|set| set.name == axis.name)),
+            preset
+                .axes(args.target.url.is_some())
+                .into_iter()
+                .filter(|axis| !args.sweep.set.iter().any(|set| set.name == axis.name)),
         );
     }
     if axes.is_empty() {
