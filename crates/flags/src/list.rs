@@ -60,11 +60,11 @@ pub const FLAGS: &[Flag] = &[
     stated("hf-overrides"),
     // Its limits.
     stated("max-num-seqs").fact(fact::max_num_seqs),
-    refused("vllm-version"),
+    refused("vllm-version").not_vllm(),
     refused("max-num-active-seqs"),
     refused("max-num-queued-reqs"),
     refused("max-num-queued-tokens"),
-    refused("max-waiting"),
+    refused("max-waiting").not_vllm(),
     stated("max-num-batched-tokens").fact(fact::max_num_batched_tokens),
     stated("max-model-len").fact(fact::max_model_len),
     // Its pool.
