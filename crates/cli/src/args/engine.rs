@@ -99,6 +99,7 @@ pub(crate) struct EngineArgs {
 
 /// What the server turns away because too much is queued.
 #[derive(Debug, Clone, clap::Args)]
+#[expect(clippy::struct_field_names, reason = "fields are called as their flags are")]
 pub(crate) struct LimitArgs {
     /// Answer 503 to a request beyond this many in flight, running and waiting together (vLLM 0.29) [default: no limit]
     #[arg(long, value_name = "N")]
