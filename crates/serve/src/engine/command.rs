@@ -105,7 +105,9 @@ impl QueueGauge {
     /// The front end is about to submit requests with prompts of these lengths.
     pub(crate) fn submitted(&self, prompts: impl Iterator<Item = u32>) {
         let submitted = &mut self.counts().submitted;
-        prompts.for_each(|prompt| submitted.add(prompt));
+        for prompt in prompts {
+            submitted.add(prompt);
+        }
     }
 
     /// The engine's side: what it holds, and what it has taken in since the start.
@@ -139,7 +141,9 @@ mod tests {
         gauge.submitted([10, 20, 30, 40, 50].into_iter());
         assert_eq!(gauge.queued(), Queued { running: 0, waiting: 5, prefilling_tokens: 150 });
         let mut taken = Sent::default();
-        [10, 20, 30, 40].into_iter().for_each(|prompt| taken.add(prompt));
+        for prompt in [10, 20, 30, 40] {
+            taken.add(prompt);
+        }
         gauge.seen(Queued { running: 2, waiting: 2, prefilling_tokens: 70 }, taken);
         assert_eq!(gauge.queued(), Queued { running: 2, waiting: 3, prefilling_tokens: 120 });
     }
