@@ -64,21 +64,11 @@ impl Line {
     }
 }
 
-/// Puts values in the place of `{name}`. One pass: a value that looks like a placeholder stays as it is.
+/// A template with its values. A name without one stays visible: so does plotly's own `%{y}`.
 pub(crate) fn fill(template: &str, values: &[(&str, String)]) -> String {
-    let mut out = String::with_capacity(template.len() + 16);
-    let mut rest = template;
-    while let Some(open) = rest.find('{') {
-        let Some(close) = rest[open..].find('}').map(|at| open + at) else { break };
-        out.push_str(&rest[..open]);
-        match values.iter().find(|(name, _)| *name == &rest[open + 1..close]) {
-            Some((_, value)) => out.push_str(value),
-            None => out.push_str(&rest[open..=close]),
-        }
-        rest = &rest[close + 1..];
-    }
-    out.push_str(rest);
-    out
+    let known = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+    precipice_wording::fill(template, |name| Some(known(name).unwrap_or_else(|| format!("{{{name}}}"))))
+        .unwrap_or_default()
 }
 
 /// A cell of a table.

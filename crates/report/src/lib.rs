@@ -6,7 +6,6 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `text` | every word, in both languages |
-//! | `number` | numbers as people read them |
 //! | `data` | JSON and CSV |
 //! | `document` | blocks: paragraphs, tables, cards, figures |
 //! | `section` | the sections of a report, each from one part of the findings |
@@ -21,9 +20,7 @@
 mod data;
 mod document;
 mod figure;
-mod lang;
 mod markdown;
-mod number;
 mod page;
 mod plan;
 mod section;
@@ -35,8 +32,8 @@ mod view;
 mod words;
 
 pub use data::{csv, json};
-pub use lang::{Lang, UnknownLang};
 pub use plan::{html as plan_html, terminal as plan_terminal};
+pub use precipice_wording::{Lang, UnknownLang};
 pub use shell::shell_word;
 pub use sweep::{html as sweep_html, terminal as sweep_terminal};
 pub use terminal::Style;
@@ -44,6 +41,7 @@ pub use terminal::Style;
 use document::Document;
 use precipice_analyze::Analysis;
 use precipice_record::Manifest;
+use precipice_wording::{lang, number};
 use view::View;
 
 /// A run to report.

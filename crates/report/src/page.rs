@@ -28,6 +28,7 @@ pub(crate) fn render(documents: &[Document], lang: Lang) -> String {
     template
         .render(context! {
             lang => lang.tag(),
+            tag => lang.html(),
             title => title,
             css => Value::from_safe_string(STYLE.to_owned()),
             script => Value::from_safe_string(SCRIPT.to_owned()),
@@ -68,6 +69,7 @@ fn document(document: &Document) -> Value {
         crate::document::fill(say(Text::Footer), &[("version", env!("CARGO_PKG_VERSION").to_owned())]);
     context! {
         lang => document.lang.tag(),
+        tag => document.lang.html(),
         title => document.title.as_str(),
         verdict => line(&document.verdict),
         facts => document.facts.iter().map(|(name, value)| vec![line(name), Value::from(value.clone())]).collect::<Vec<_>>(),
@@ -145,8 +147,8 @@ fn table(table: &Table) -> Value {
 
 /// A number and its unit stay on one line.
 fn unbroken(text: &str) -> String {
-    const UNITS: [&str; 12] =
-        [" %", " ms", " s", " tok", " GiB", " MiB", " KiB", " FLOP", " req·s", " requests", " /s", " 条"];
+    const UNITS: &[&str] =
+        &[" %", " ms", " s", " tok", " GiB", " MiB", " KiB", " FLOP", " req·s", " requests", " /s", " 条"];
     let mut out = String::with_capacity(text.len() + 8);
     for (at, letter) in text.char_indices() {
         let number = || text[..at].ends_with(|before: char| before.is_ascii_digit());
@@ -154,7 +156,7 @@ fn unbroken(text: &str) -> String {
             let rest = text[at..].strip_prefix(unit);
             rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
         };
-        let joined = letter == ' ' && number() && UNITS.into_iter().any(whole);
+        let joined = letter == ' ' && number() && UNITS.iter().any(|unit| whole(unit));
         out.push(if joined { '\u{a0}' } else { letter });
     }
     out

@@ -20,8 +20,8 @@ const FLAGS: Words = Words::new("All runs", "共同参数");
 const RUNS: Words = Words::new("Runs", "运行次数");
 const RESULTS: Words = Words::new("Results", "结果");
 const INTERVALS: Words = Words::new(
-    "Means over the repeats of a setting; ± is half the 95 % interval (Student's t) over the repeats, absent for a single run.",
-    "每组取值多次重复的均值;± 为 95 % 区间的一半(t 分布),只跑一次时没有。",
+    "Means over the repeats of a setting; ± is half the 95% interval (Student's t) over the repeats, absent for a single run.",
+    "每组取值多次重复的均值；± 为 95% 区间的一半（t 分布），只跑一次时没有。",
 );
 const MISSING: Words = Words::new("{n} settings have no result yet", "还有 {n} 组没有结果");
 const PICTURE: Words = Words::new("{figure} by setting", "各组取值的 {figure}");

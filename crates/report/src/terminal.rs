@@ -7,9 +7,7 @@ pub use layout::Style;
 pub(crate) use whole::whole;
 
 use crate::document::{Cell, Table};
-use crate::number::{
-    bytes, count, decimal, figure, known, latency_ms, percent, percent_fine, seconds, times,
-};
+use crate::number::{bytes, count, decimal, figure, known, latency_ms, percent, seconds, times};
 use crate::section::latency::percentile_table;
 use crate::section::verdict::{cards, verdict};
 use crate::section::{badges, facts, steady_state};
@@ -174,8 +172,8 @@ fn lines(view: &View<'_>) -> Vec<(Text, String)> {
                     ("interval", known(preemptions.mean_interval_s, seconds)),
                     ("first", known(preemptions.first_s, seconds)),
                     ("last", known(preemptions.last_s, seconds)),
-                    ("before", known(preemptions.kv_before_mean.filter(|_| seen), percent_fine)),
-                    ("drop", known(preemptions.kv_drop_mean.filter(|_| seen), percent_fine)),
+                    ("before", known(preemptions.kv_before_mean.filter(|_| seen), percent)),
+                    ("drop", known(preemptions.kv_drop_mean.filter(|_| seen), percent)),
                     ("tokens", known(preemptions.released_tokens_mean.filter(|_| seen), |v| decimal(v, 0))),
                 ],
             ),

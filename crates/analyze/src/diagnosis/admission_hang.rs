@@ -6,6 +6,7 @@ use crate::findings::Severity;
 use crate::server::grid::{Gauges, Grid};
 use crate::window::Window;
 use precipice_record::{Warning, WarningCode};
+use precipice_wording::wording;
 
 /// Nothing runs and some wait, for this many seconds without a break. A step never takes that long, and a server that
 /// is loading does not answer scrapes with a queue.
@@ -18,21 +19,41 @@ pub(super) const RULE: Rule = Rule {
     illness: Illness::AdmissionHang,
     find,
     titles: &[
-        "The engine hung: a request of {request_tokens} tokens needs {blocks} KV blocks, the pool has {usable_blocks}, \
-         and {stuck_requests} waited behind it",
-        "The engine hung: for {stuck_s} nothing ran and {stuck_requests} waited",
+        wording(
+            "The engine hung: a request of {request_tokens} tokens needs {blocks} KV blocks, the pool has {usable_blocks}, and {stuck_requests} waited behind it",
+            "引擎卡死：一条 {request_tokens} token 的请求要 {blocks} 个 KV 块，池子只有 {usable_blocks} 个，后面还堵着 {stuck_requests} 条",
+        ),
+        wording(
+            "The engine hung: for {stuck_s} nothing ran and {stuck_requests} waited",
+            "引擎卡死：整整 {stuck_s} 没有一条在跑，{stuck_requests} 条在等",
+        ),
     ],
     remedies: &[
         &[
-            "Give the pool at least {needed_blocks} blocks (--num-gpu-blocks-override counts vLLM's null block, which no \
-             request can use), or lower --max-model-len to {longest_tokens}, so that such a request is refused at the \
-             door.",
-            "The longest request asks for {longest_request_tokens} tokens and the pool has {pool_tokens}, of which a \
-             block is never usable: a larger pool, or a smaller --max-model-len that refuses it at the door.",
-            "Look for a request that can never be admitted: one that needs more KV than the pool has, or, with chunked \
-             prefill off, a prompt beyond --max-num-batched-tokens.",
+            wording(
+                "Give the pool at least {needed_blocks} blocks (--num-gpu-blocks-override counts vLLM's null block, which no request can use), or lower --max-model-len to {longest_tokens}, so that such a request is refused on arrival.",
+                "池子至少要 {needed_blocks} 块（--num-gpu-blocks-override 把 vLLM 的空块也算在内，而空块谁也用不了）；或者把 --max-model-len 降到 {longest_tokens}，让这样的请求在门口就被拒绝。",
+            ),
+            wording(
+                "The longest request needs {longest_request_tokens} tokens and the pool has {pool_tokens}, one block of which is never usable: use a larger pool, or a smaller --max-model-len that refuses it on arrival.",
+                "最长的请求要 {longest_request_tokens} token，池子只有 {pool_tokens}，其中还有一块永远不可用：加大池子，或降低 --max-model-len 让它在门口被拒绝。",
+            ),
+            wording(
+                "Look for a request that can never be admitted: one that needs more KV than the pool has, or, with chunked prefill off, a prompt beyond --max-num-batched-tokens.",
+                "找出那条永远放不进来的请求：它要的 KV 比池子大；或者关了分块 prefill 而输入超过 --max-num-batched-tokens。",
+            ),
         ],
-        &["Clients need a timeout: this queue never moves by itself."],
+        &[wording(
+            "Clients need a timeout: this queue never moves by itself.",
+            "客户端必须有超时：这个队列自己不会动。",
+        )],
+    ],
+    labels: &[
+        ("blocks", wording("blocks needed", "需要的块数")),
+        ("request_tokens", wording("tokens of the request", "请求 token 数")),
+        ("stuck_requests", wording("stuck", "卡住")),
+        ("stuck_s", wording("stuck for", "卡住时长")),
+        ("usable_blocks", wording("blocks usable", "可用块数")),
     ],
 };
 

@@ -4,6 +4,7 @@ use super::evidence::Evidence;
 use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use precipice_record::{LoadKind, WarningCode};
+use precipice_wording::wording;
 
 /// Warnings with which the recorder itself says so. Its thresholds are its own (docs/method.md, client).
 const SAID: &[WarningCode] = &[WarningCode::ClientBottleneck, WarningCode::LateSends];
@@ -22,17 +23,35 @@ pub(super) const RULE: Rule = Rule {
     illness: Illness::ClientBottleneck,
     find,
     titles: &[
-        "The client was the bottleneck: 1 % of the requests left {late_p99_ms} late or more",
-        "The client was the bottleneck: it used {cpu_share} of its threads",
-        "The client was the bottleneck, by its own count",
+        wording(
+            "The client was the bottleneck: 1% of the requests were sent at least {late_p99_ms} late",
+            "瓶颈在客户端：1% 的请求迟发 {late_p99_ms} 以上",
+        ),
+        wording(
+            "The client was the bottleneck: it used {cpu_share} of its threads",
+            "瓶颈在客户端：它的线程已经用了 {cpu_share}",
+        ),
+        wording("The client was the bottleneck, by its own audit", "瓶颈在客户端：它自己这么说"),
     ],
     remedies: &[
         &[
-            "Give it more threads (--client-threads, now {threads}) or a machine of its own, and run again: no figure of \
-             this run describes the server alone.",
-            "Give it more cores or a machine of its own, and run again: no figure of this run describes the server alone.",
+            wording(
+                "Give it more threads (--client-threads, now {threads}) or its own machine, and run again: no figure of this run describes the server alone.",
+                "多给它几个线程（--client-threads，现在 {threads}）或一台单独的机器，重测一次：这次的数字说的不只是服务端。",
+            ),
+            wording(
+                "Give it more cores or its own machine, and run again: no figure of this run describes the server alone.",
+                "多给它几个核或一台单独的机器，重测一次：这次的数字说的不只是服务端。",
+            ),
         ],
-        &["Its event loop answered {loop_late_p99_ms} late at p99."],
+        &[wording(
+            "Its event loop answered {loop_late_p99_ms} late at p99.",
+            "它的事件循环在 p99 迟了 {loop_late_p99_ms}。",
+        )],
+    ],
+    labels: &[
+        ("cpu_share", wording("CPU of the client", "客户端 CPU")),
+        ("late_p99_ms", wording("sent late, p99", "发送迟到 p99")),
     ],
 };
 

@@ -4,19 +4,33 @@ use super::evidence::Evidence;
 use super::waiting::{LASTING, QUEUED};
 use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
+use precipice_wording::wording;
 
 pub(super) const RULE: Rule = Rule {
     illness: Illness::Healthy,
     find,
     titles: &[
-        "Healthy: all {completed} requests completed, {waiting_mean} waited on average, {preemptions} preemptions",
-        "Healthy: all {completed} requests completed, {waiting_mean} waited on average",
+        wording(
+            "Healthy: all {completed} requests completed, {waiting_mean} waited on average, {preemptions} preemptions",
+            "健康：{completed} 条请求全部完成，平均 {waiting_mean} 条在排队，抢占 {preemptions} 次",
+        ),
+        wording(
+            "Healthy: all {completed} requests completed, {waiting_mean} waited on average",
+            "健康：{completed} 条请求全部完成，平均 {waiting_mean} 条在排队",
+        ),
     ],
     remedies: &[&[
-        "Room to grow: KV usage peaked at {kv_peak_share}, and the pool holds {fits_requests} such requests where \
-             {asked} were asked for.",
-        "KV usage peaked at {kv_peak_share}.",
+        wording(
+            "Room to grow: KV usage peaked at {kv_peak_share}, and the pool holds {fits_requests} such requests; the load asked for {asked}.",
+            "还有余量：KV 占用峰值 {kv_peak_share}，池子装得下 {fits_requests} 条这样的请求，而并发只有 {asked}。",
+        ),
+        wording("KV usage peaked at {kv_peak_share}.", "KV 占用峰值 {kv_peak_share}。"),
     ]],
+    labels: &[
+        ("completed", wording("completed", "完成")),
+        ("itl_p99_ms", wording("ITL p99", "ITL p99")),
+        ("kv_peak_share", wording("KV peak", "KV 峰值")),
+    ],
 };
 
 fn find(case: &Case<'_>) -> Option<Found> {

@@ -4,33 +4,56 @@ use super::evidence::Evidence;
 use super::waiting::MATTERS;
 use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
+use precipice_wording::wording;
 
 pub(super) const RULE: Rule = Rule {
     illness: Illness::KvCapacity,
     find,
     titles: &[
-        "Requests waited for KV cache: {running_mean} of {asked} ran, {waiting_mean} waited, and at {for_kv_share} of \
-         the waiting the pool had no room for another prompt",
-        "Requests waited for KV cache: {waiting_mean} on average, and at {for_kv_share} of the waiting the pool had no \
-         room for another prompt",
+        wording(
+            "Requests waited for KV cache: {running_mean} of {asked} ran, {waiting_mean} waited; for {for_kv_share} of the waiting time the pool had no room for another prompt",
+            "在排队等 KV：请求并发 {asked}，平均在跑 {running_mean} 条、排队 {waiting_mean} 条；排队时间里有 {for_kv_share} 是 KV 池放不下下一条",
+        ),
+        wording(
+            "Requests waited for KV cache: {waiting_mean} on average; for {for_kv_share} of the waiting time the pool had no room for another prompt",
+            "在排队等 KV：平均排队 {waiting_mean} 条；排队时间里有 {for_kv_share} 是 KV 池放不下下一条",
+        ),
     ],
     remedies: &[
-        &["Turn away rather than keep waiting: answer 429 beyond {queue_cap} waiting requests, and at \
-           {completed_per_s} requests/s the last of them has its first token after {ttft_budget_s} on average; `precipice \
-           plan` looks for a cap that holds at p99."],
-        &["A faster GPU does not help: {queue_share} of the time to first token is queueing."],
+        &[wording(
+            "Reject requests instead of letting them wait: answer 429 beyond {queue_cap} waiting requests. At {completed_per_s} requests/s the last of them then gets its first token after {ttft_budget_s} on average; `precipice plan` finds a cap that holds at p99.",
+            "与其让人排队，不如快速失败：等待超过 {queue_cap} 条就返回 429；按 {completed_per_s} 条/s 的完成速率，队尾那条的首字延迟平均为 {ttft_budget_s}；要 p99 也守住，用 `precipice plan` 求上限。",
+        )],
+        &[wording(
+            "A faster GPU does not help: {queue_share} of the time to first token is queueing.",
+            "换更快的卡没有用：TTFT 里 {queue_share} 是排队。",
+        )],
         &[
-            "To run all {asked} at once takes a pool of {pool_needed_tokens} tokens ({pool_needed_bytes}), and this one \
-             has {pool_tokens}: more GPUs, a smaller KV type (--kv-cache-dtype fp8) or shorter contexts. As it is, \
-             {fits_requests} at a time fit.",
-            "To run all {asked} at once takes a pool of {pool_needed_tokens} tokens, and this one has {pool_tokens}: \
-             more GPUs, a smaller KV type or shorter contexts.",
-            "More GPUs, a smaller KV type or shorter contexts make room.",
+            wording(
+                "Running all {asked} at once needs a pool of {pool_needed_tokens} tokens ({pool_needed_bytes}), and this pool has {pool_tokens}: use more GPUs, a smaller KV type (--kv-cache-dtype fp8) or shorter contexts. This pool holds {fits_requests} at a time.",
+                "要让 {asked} 条同时跑，KV 池得有 {pool_needed_tokens} token（{pool_needed_bytes}），现在只有 {pool_tokens}：加卡、换更小的 KV 类型（--kv-cache-dtype fp8）或缩短上下文。现在的池子一次装得下 {fits_requests} 条。",
+            ),
+            wording(
+                "Running all {asked} at once needs a pool of {pool_needed_tokens} tokens, and this pool has {pool_tokens}: use more GPUs, a smaller KV type or shorter contexts.",
+                "要让 {asked} 条同时跑，KV 池得有 {pool_needed_tokens} token，现在只有 {pool_tokens}：加卡、换更小的 KV 类型或缩短上下文。",
+            ),
+            wording(
+                "More GPUs, a smaller KV type or shorter contexts make room.",
+                "加卡、换更小的 KV 类型或缩短上下文，才装得下更多。",
+            ),
         ],
-        &[
-            "Arrivals of {arrivals_per_s}/s are more than the {completed_per_s}/s that this pool lets through: the queue \
-           grows for as long as they last.",
-        ],
+        &[wording(
+            "Arrivals of {arrivals_per_s}/s are more than the {completed_per_s}/s that this pool completes: the queue grows as long as they continue.",
+            "到达率 {arrivals_per_s} 条/s 超过这个池子的 {completed_per_s} 条/s：只要还这么来，队列就一直涨。",
+        )],
+    ],
+    labels: &[
+        ("arrivals_per_s", wording("arrivals per second", "到达率（条/s）")),
+        ("demand_ratio", wording("demand over pool", "需求 ÷ 池")),
+        ("for_kv_share", wording("waiting with KV full", "KV 满时的等待")),
+        ("kv_usage_while_waiting_share", wording("KV usage while waiting", "等待时的 KV 占用")),
+        ("pool_needed_bytes", wording("pool for all, bytes", "全部装下需要（字节）")),
+        ("pool_needed_tokens", wording("pool for all, tokens", "全部装下需要（token）")),
     ],
 };
 

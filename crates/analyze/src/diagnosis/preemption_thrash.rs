@@ -5,6 +5,7 @@ use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use precipice_dialect::Engine;
 use precipice_engine::cost::GraphSizes;
+use precipice_wording::wording;
 
 /// Preemptions a completed request from which on they are a habit and not an accident: one request in twenty. Real
 /// servers at the edge of their pool preempt some 7 % of their requests (theory: sawtooth detection).
@@ -23,32 +24,71 @@ pub(super) const RULE: Rule = Rule {
     illness: Illness::PreemptionThrash,
     find,
     titles: &[
-        "{preemptions} preemptions, {a_request} a request: {recomputed_tokens} tokens computed again, \
-         {recompute_of_wall_clock_share} of the wall clock",
-        "{preemptions} preemptions, {a_request} a request: {recomputed_tokens} tokens computed again",
-        "{preemptions} preemptions, {a_request} a request: {released_tokens} tokens of KV thrown away",
-        "{preemptions} preemptions, {a_request} a request",
+        wording(
+            "{preemptions} preemptions, {a_request} per request: {recomputed_tokens} tokens computed again, {recompute_of_wall_clock_share} of the wall clock",
+            "抢占 {preemptions} 次，平均每条请求 {a_request} 次：重算了 {recomputed_tokens} token，占墙钟 {recompute_of_wall_clock_share}",
+        ),
+        wording(
+            "{preemptions} preemptions, {a_request} per request: {recomputed_tokens} tokens computed again",
+            "抢占 {preemptions} 次，平均每条请求 {a_request} 次：重算了 {recomputed_tokens} token",
+        ),
+        wording(
+            "{preemptions} preemptions, {a_request} per request: {released_tokens} tokens of KV discarded",
+            "抢占 {preemptions} 次，平均每条请求 {a_request} 次：丢掉了 {released_tokens} token 的 KV",
+        ),
+        wording(
+            "{preemptions} preemptions, {a_request} per request",
+            "抢占 {preemptions} 次，平均每条请求 {a_request} 次",
+        ),
     ],
     remedies: &[
         &[
-            "Admit what fits: {flag} {safe_requests} (now {limit}) leaves nothing to preempt. {running_mean} ran on \
-             average, so at most {residents_lost_share} of the places go, against what is computed twice today.",
-            "Admit what fits: {flag} {safe_requests} leaves nothing to preempt. {running_mean} ran on average, so at most \
-             {residents_lost_share} of the places go, against what is computed twice today.",
-            "Admit what fits: {flag} {safe_requests} leaves nothing to preempt.",
-            "Admit fewer at a time ({flag}), so that they fit with their whole contexts.",
+            wording(
+                "Admit only what fits: {flag} {safe_requests} (now {limit}) leaves nothing to preempt. {running_mean} ran on average, so concurrency falls by at most {residents_lost_share}; in return nothing is computed twice.",
+                "按装得下的放行：{flag} {safe_requests}（现在 {limit}）就没有什么可抢占的了。平均在跑 {running_mean} 条，所以最多少 {residents_lost_share} 的驻留，换回现在重算掉的时间。",
+            ),
+            wording(
+                "Admit only what fits: {flag} {safe_requests} leaves nothing to preempt. {running_mean} ran on average, so concurrency falls by at most {residents_lost_share}; in return nothing is computed twice.",
+                "按装得下的放行：{flag} {safe_requests} 就没有什么可抢占的了。平均在跑 {running_mean} 条，所以最多少 {residents_lost_share} 的驻留，换回现在重算掉的时间。",
+            ),
+            wording(
+                "Admit only what fits: {flag} {safe_requests} leaves nothing to preempt.",
+                "按装得下的放行：{flag} {safe_requests} 就没有什么可抢占的了。",
+            ),
+            wording(
+                "Admit fewer at a time ({flag}), so that they fit at full context.",
+                "一次少放几条（{flag}），让它们连同全部上下文都装得下。",
+            ),
         ],
-        &[
-            "vLLM captures whole CUDA graphs up to the limit, in sizes of which {safe_requests} is none: batches above \
-             {full_graph_requests} would decode outside of them, slower. `precipice plan` weighs that against \
-             {graph_limit}.",
-        ],
-        &["Up to {likely_free_requests} stay free of preemption with 95 % confidence."],
-        &[
-            "Or a pool of {pool_for_peak_tokens} tokens, which holds the {running_peak} that were let in with their whole \
-           contexts.",
-        ],
-        &["There are {replicas} replicas: these numbers are of each of them."],
+        &[wording(
+            "vLLM captures full CUDA graphs at fixed batch sizes up to the limit, and {safe_requests} is not one of them: batches above {full_graph_requests} would decode without a full graph, more slowly. `precipice plan` compares that with {graph_limit}.",
+            "vLLM 只按固定的几档批大小、到序列上限为止捕获整张 CUDA graph，{safe_requests} 不在档上：超过 {full_graph_requests} 条的批不走整图，decode 更慢。和 {graph_limit} 哪个划算，`precipice plan` 会算。",
+        )],
+        &[wording(
+            "Up to {likely_free_requests} stay free of preemption with 95 % confidence.",
+            "有 95% 把握不抢占的上限是 {likely_free_requests} 条。",
+        )],
+        &[wording(
+            "Or give it a pool of {pool_for_peak_tokens} tokens, which holds the {running_peak} admitted requests at full context.",
+            "或者把池子加到 {pool_for_peak_tokens} token，放进来的 {running_peak} 条就都装得下。",
+        )],
+        &[wording(
+            "There are {replicas} replicas: these numbers are per replica.",
+            "共 {replicas} 个副本：以上都是每个副本的数。",
+        )],
+    ],
+    labels: &[
+        ("a_request", wording("preemptions per request", "每条请求抢占次数")),
+        ("full_graph_requests", wording("largest whole CUDA graph below", "往下一档整图")),
+        ("graph_limit", wording("captured size above", "往上一档捕获大小")),
+        ("interval_s", wording("one every", "间隔")),
+        ("kv_before_share", wording("KV before", "抢占前 KV")),
+        ("recompute_of_prefill_share", wording("recomputed of the prompts", "重算占输入")),
+        ("recompute_of_wall_clock_share", wording("recomputation of the wall clock", "重算占墙钟")),
+        ("recomputed_tokens", wording("recomputed tokens", "重算 token")),
+        ("released_tokens", wording("KV discarded, tokens", "丢掉的 KV（token）")),
+        ("running_peak", wording("running, peak", "在跑峰值")),
+        ("safe_requests", wording("fit without preemption", "不抢占装得下")),
     ],
 };
 

@@ -3,6 +3,7 @@
 use super::evidence::Evidence;
 use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
+use precipice_wording::wording;
 
 /// Share of the decode time that others' work takes, from which on it is an illness: a quarter. A step with a whole
 /// budget of prompt lasts some eight decode steps, so this is one such step in about twenty.
@@ -11,20 +12,31 @@ const HELD_UP: f64 = 0.25;
 pub(super) const RULE: Rule = Rule {
     illness: Illness::PrefillCrowding,
     find,
-    titles: &[
-        "Prefill crowds out decode: others' prompts took {held_up_share} of the streams' time, in gaps of \
-               {held_up_ms} where decoding alone has {quiet_ms}",
-    ],
+    titles: &[wording(
+        "Prefill crowds out decode: others' prompts took {held_up_share} of the streams' time, in gaps of {held_up_ms} where decoding alone takes {quiet_ms}",
+        "decode 被别人的 prefill 挤占：流的时间有 {held_up_share} 花在别人的输入上，每次停 {held_up_ms}，而单纯 decode 只要 {quiet_ms}",
+    )],
     remedies: &[
         &[
-            "A smaller --max-num-batched-tokens (now {budget_tokens}) makes each such gap shorter, about {half_gap_ms} at \
-             {half_budget_tokens}, and prompts take more steps: TTFT grows a little.",
-            "A smaller step budget makes each such gap shorter, and prompts take more steps.",
+            wording(
+                "A smaller --max-num-batched-tokens (now {budget_tokens}) makes each such gap shorter, about {half_gap_ms} at {half_budget_tokens}, but prompts take more steps: TTFT grows a little.",
+                "把 --max-num-batched-tokens（现在 {budget_tokens}）调小，每次停得更短：{half_budget_tokens} 时约 {half_gap_ms}；输入要多算几步，TTFT 略涨。",
+            ),
+            wording(
+                "A smaller step budget makes each such gap shorter, and prompts take more steps.",
+                "把每步的 token 预算调小，每次停得更短，输入要多算几步。",
+            ),
         ],
-        &[
-            "--long-prefill-token-threshold lets long prompts take turns; prefill on a server of its own ends it. Prompts are \
-           {prompt_ratio} the outputs here.",
-        ],
+        &[wording(
+            "--long-prefill-token-threshold lets long prompts take turns; separate prefill servers remove it. Prompts are {prompt_ratio} the outputs here.",
+            "--long-prefill-token-threshold 让长输入轮流算；prefill 与 decode 分机部署则彻底没有这个问题。这里输入是输出的 {prompt_ratio}。",
+        )],
+    ],
+    labels: &[
+        ("held_up_ms", wording("gap with others' prompts", "别人 prefill 时的间隔")),
+        ("held_up_share", wording("time taken by others", "被别人占去的时间")),
+        ("itl_p90_ms", wording("ITL p90", "ITL p90")),
+        ("prefill_of_wall_clock_share", wording("prefill of the wall clock", "prefill 占墙钟")),
     ],
 };
 

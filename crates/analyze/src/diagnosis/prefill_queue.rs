@@ -4,6 +4,7 @@ use super::evidence::Evidence;
 use super::waiting::{LASTING, MATTERS};
 use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
+use precipice_wording::wording;
 
 /// Share of the mean TTFT from which on this queue is more than the beginning of a burst.
 const OF_TTFT: f64 = 0.5;
@@ -12,20 +13,35 @@ pub(super) const RULE: Rule = Rule {
     illness: Illness::PrefillQueue,
     find,
     titles: &[
-        "Prompts queued for the step budget of {budget_tokens} tokens: {waiting_mean} requests waited on average while \
-         KV and places were free",
-        "Prompts queued for the step budget: {waiting_mean} requests waited on average while KV and places were free",
+        wording(
+            "Prompts queued for the step budget of {budget_tokens} tokens: {waiting_mean} requests waited on average while KV and places were free",
+            "输入在排队等每步 {budget_tokens} token 的预算：平均 {waiting_mean} 条在等，而 KV 和位置都还有空",
+        ),
+        wording(
+            "Prompts queued for the step budget: {waiting_mean} requests waited on average while KV and places were free",
+            "输入在排队等每步的 token 预算：平均 {waiting_mean} 条在等，而 KV 和位置都还有空",
+        ),
     ],
     remedies: &[
+        &[wording(
+            "Requests waited in {burst_scrapes_share} of the scrapes: this is the initial burst. Spread it (--stagger) or measure at a rate (--rate).",
+            "只有 {burst_scrapes_share} 的采样点有人在等：那是开头的齐发。用 --stagger 错开，或用固定到达率（--rate）来测。",
+        )],
         &[
-            "Some waited at {burst_scrapes_share} of the scrapes: the burst in which the load starts. Spread it (--stagger) or \
-           measure at a rate (--rate).",
+            wording(
+                "Prompts arrive at {prompt_tokens_per_s} tokens/s: a larger --max-num-batched-tokens (now {budget_tokens}) takes more prompt tokens per step, at the price of longer gaps for decoding requests.",
+                "输入以 {prompt_tokens_per_s} token/s 到来：调大 --max-num-batched-tokens（现在 {budget_tokens}），每步能多算一些，代价是正在 decode 的人停得更久。",
+            ),
+            wording(
+                "A larger step budget takes more prompt tokens per step, at the price of longer gaps for decoding requests.",
+                "调大每步的 token 预算，代价是正在 decode 的人停得更久。",
+            ),
         ],
-        &[
-            "Prompts come at {prompt_tokens_per_s} tokens/s: a larger --max-num-batched-tokens (now {budget_tokens}) \
-             takes more of them a step, at the price of longer gaps for those who decode.",
-            "A larger step budget takes more prompt tokens a step, at the price of longer gaps for those who decode.",
-        ],
+    ],
+    labels: &[
+        ("for_prefill_share", wording("waiting with both free", "两者都有空时的等待")),
+        ("prompt_tokens_per_s", wording("prompt tokens per second", "输入 token/s")),
+        ("waited_at_scrapes_share", wording("scrapes with a queue", "有排队的采样点")),
     ],
 };
 

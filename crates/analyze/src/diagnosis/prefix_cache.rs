@@ -5,6 +5,7 @@ use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use crate::server::counters;
 use precipice_dialect::{Meaning, Part};
+use precipice_wording::wording;
 
 /// Share of prompt tokens found in the cache beyond what the plan shares, from which on prompts repeat. Blocks and
 /// special tokens that all prompts have explain a per cent.
@@ -17,22 +18,41 @@ pub(super) const RULE: Rule = Rule {
     illness: Illness::PrefixCache,
     find,
     titles: &[
-        "The prefix cache is contaminated: {hit_share} of the prompt tokens were found in it, where the plan shares \
-         {planned_share}",
-        "The plan repeats its own prompts ({repeated_share} of their tokens): {hit_share} were found in the prefix cache",
-        "{hit_share} of the prompt tokens were found in the prefix cache: repeated prompts, unless they were meant to share \
-         their beginnings",
+        wording(
+            "The prefix cache is contaminated: {hit_share} of the prompt tokens were found in it, where the plan shares {planned_share}",
+            "前缀缓存被污染：{hit_share} 的输入 token 命中缓存，而计划里只共享 {planned_share}",
+        ),
+        wording(
+            "The plan repeats its own prompts ({repeated_share} of their tokens): {hit_share} were found in the prefix cache",
+            "计划重复了自己的提示词（占 {repeated_share}）：{hit_share} 的输入 token 命中前缀缓存",
+        ),
+        wording(
+            "{hit_share} of the prompt tokens were found in the prefix cache: repeated prompts, unless they were meant to share their beginnings",
+            "{hit_share} 的输入 token 命中前缀缓存：除非本来就要共享开头，否则就是提示词重复了",
+        ),
     ],
     remedies: &[
         &[
-            "Prefill of {cached_tokens} of {prompt_tokens} prompt tokens was not done, so TTFT and throughput are those of \
-             another load.",
-            "TTFT and throughput are those of a load with shorter prompts.",
+            wording(
+                "{cached_tokens} of {prompt_tokens} prompt tokens were not prefilled, so TTFT and throughput describe another load.",
+                "{prompt_tokens} 个输入 token 里有 {cached_tokens} 个没有真正 prefill，TTFT 和吞吐说的是另一种负载。",
+            ),
+            wording(
+                "TTFT and throughput describe a load with shorter prompts.",
+                "TTFT 和吞吐说的是输入更短的另一种负载。",
+            ),
         ],
-        &[
-            "Run with prompts of its own (leave out --reuse-prompts; another --seed), or empty the cache before (vLLM: POST \
-           /reset_prefix_cache), or measure with --no-enable-prefix-caching.",
-        ],
+        &[wording(
+            "Use fresh prompts (without --reuse-prompts, or with another --seed), empty the cache first (vLLM: POST /reset_prefix_cache), or measure with --no-enable-prefix-caching.",
+            "换一套提示词再跑（去掉 --reuse-prompts，或换 --seed），或先清空缓存（vLLM：POST /reset_prefix_cache），或用 --no-enable-prefix-caching 测。",
+        )],
+    ],
+    labels: &[
+        ("cached_tokens", wording("prompt tokens found", "命中的输入 token")),
+        ("hit_share", wording("prefix cache hits", "前缀缓存命中")),
+        ("planned_share", wording("planned to be shared", "计划共享")),
+        ("prompt_tokens", wording("prompt tokens", "输入 token")),
+        ("repeated_share", wording("repeated by the plan", "计划里的重复")),
     ],
 };
 

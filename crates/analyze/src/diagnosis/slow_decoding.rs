@@ -6,6 +6,7 @@ use crate::findings::Severity;
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, ModelShape};
 use precipice_engine::cost::{GraphSizes, PhysicalCost};
 use precipice_engine::{Entry, Scheduled, StepCost, StepShape, VllmVersion};
+use precipice_wording::wording;
 
 /// Quiet gap over the step that the GPU's data sheet allows, from which on decoding is slow. The physical model is
 /// within 9 % of the recorded servers' throughput (docs/cost-model.md), so a factor of two is not its error.
@@ -19,18 +20,34 @@ pub(super) const RULE: Rule = Rule {
     illness: Illness::SlowDecoding,
     find,
     titles: &[
-        "Decoding is slow: {quiet_ms} a token with {running} running, where a step of such a batch takes {expected_ms} by \
-         the data sheet of {gpu}",
-        "Decoding breaks the promise: {quiet_ms} a token when nobody is in the way, and {promised_ms} are allowed",
-        "Decoding is slow: {quiet_ms} a token when nobody is in the way, slower than people read",
+        wording(
+            "Decoding is slow: {quiet_ms} per token with {running} running, where the data sheet of {gpu} allows {expected_ms} per step of such a batch",
+            "解码慢：{running} 条在跑时每个 token 要 {quiet_ms}，而按 {gpu} 的规格，这样一步只要 {expected_ms}",
+        ),
+        wording(
+            "Decoding breaks the SLO: {quiet_ms} per token without interference, and {promised_ms} are allowed",
+            "解码超出承诺：没人插队时每个 token 也要 {quiet_ms}，而允许的是 {promised_ms}",
+        ),
+        wording(
+            "Decoding is slow: {quiet_ms} per token without interference, slower than people read",
+            "解码慢：没人插队时每个 token 也要 {quiet_ms}，比人读得还慢",
+        ),
     ],
     remedies: &[
-        &[
-            "This is not the queue: more KV or a shorter queue leave it as it is. Look at kernels (attention backend, CUDA \
-           graphs; vLLM: --enforce-eager off), at the quantisation (weights that are unpacked for each token), at the \
-           clocks of the GPU.",
-        ],
-        &["A smaller batch ({flag} below {running}) shortens each step if the batch is what makes it long."],
+        &[wording(
+            "This is not queueing: more KV or a shorter queue does not help. Check kernels (attention backend, CUDA graphs; vLLM: --enforce-eager off), the quantisation (weights are unpacked for each token), and the clocks of the GPU.",
+            "这不是排队：加 KV、缩短队列都没有用。查 kernel（attention 后端、CUDA graph；vLLM 不要开 --enforce-eager）、量化实现（每个 token 都要反量化）、GPU 频率。",
+        )],
+        &[wording(
+            "A smaller batch ({flag} below {running}) shortens each step if the batch is what makes it long.",
+            "如果是批太大撑长了每一步，就把 {flag} 降到 {running} 以下。",
+        )],
+    ],
+    labels: &[
+        ("expected_ms", wording("step by the data sheet", "按规格的一步")),
+        ("over_expected_ratio", wording("over the data sheet", "与规格之比")),
+        ("promised_ms", wording("promised", "承诺")),
+        ("running", wording("running, median", "在跑中位")),
     ],
 };
 

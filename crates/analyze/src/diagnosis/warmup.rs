@@ -5,6 +5,7 @@ use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
 use crate::stats::order::{median, quantile};
 use precipice_record::RequestRow;
+use precipice_wording::wording;
 
 /// Requests at the beginning: on a warm server at least one of them has an idle server to itself.
 const FIRST: usize = 4;
@@ -22,16 +23,31 @@ const COLD_MS: f64 = 500.0;
 pub(super) const RULE: Rule = Rule {
     illness: Illness::Warmup,
     find,
-    titles: &[
-        "A warm-up lies inside the window: the quickest of the first {first_requests} requests had its first token \
-               after {first_ttft_ms}, where a quarter of all others needed {usual_ttft_ms} or less",
-    ],
+    titles: &[wording(
+        "The warm-up fell into the measured window: the quickest of the first {first_requests} requests had its first token after {first_ttft_ms}, where a quarter of all others needed {usual_ttft_ms} or less",
+        "预热落在了测量窗口里：前 {first_requests} 条里最快的也等了 {first_ttft_ms} 才有首字，而其余请求有四分之一只要 {usual_ttft_ms} 或更短",
+    )],
     remedies: &[
         &[
-            "Send warm-up requests first, outside of the window: --warmup {first_requests} (this run sent {warmup_requests}).",
-            "Send warm-up requests first, outside of the window: --warmup {first_requests}.",
+            wording(
+                "Send warm-up requests first, outside the window: --warmup {first_requests} (this run sent {warmup_requests}).",
+                "先在窗口外预热：--warmup {first_requests}（这次只有 {warmup_requests} 条）。",
+            ),
+            wording(
+                "Send warm-up requests first, outside the window: --warmup {first_requests}.",
+                "先在窗口外预热：--warmup {first_requests}。",
+            ),
         ],
-        &["About {lost_s} of this run's {duration_s} are the warm-up's."],
+        &[wording(
+            "About {lost_s} of this run's {duration_s} went into the warm-up.",
+            "这次 {duration_s} 里约有 {lost_s} 是预热。",
+        )],
+    ],
+    labels: &[
+        ("duration_s", wording("wall clock", "用时")),
+        ("first_ttft_ms", wording("quickest of the first", "开头最快的首字")),
+        ("usual_ttft_ms", wording("usual", "通常")),
+        ("warmup_requests", wording("warm-up requests", "预热请求")),
     ],
 };
 

@@ -124,7 +124,7 @@ fn decoding_that_is_slow_by_itself() {
         Ward { steps, options: Options { slo, ..Options::default() }, ..Ward::default() }.diagnosis()
     };
     assert_eq!(codes(&promised(1)), ["healthy"]);
-    assert!(promised(4)[0].title.contains("breaks the promise"), "{:#?}", promised(4));
+    assert!(promised(4)[0].title.contains("breaks the SLO"), "{:#?}", promised(4));
 
     // And it is slow for the hardware that it says it has.
     let mut run = Ward::default().run();

@@ -3,7 +3,7 @@
 use super::timeline::{percentages, step_line, thinned, time_axis, value_at};
 use super::{Figure, both, both_with, moments, numbers};
 use crate::document::Table;
-use crate::number::{decimal, known, percent_fine, seconds};
+use crate::number::{decimal, known, percent, seconds};
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::figures::Line;
@@ -90,14 +90,14 @@ pub(crate) fn sawtooth(view: &View<'_>) -> Option<Figure> {
     if let Some(level) = trigger {
         data.push(json!({
             "type": "scatter", "mode": "lines", "hoverinfo": "skip",
-            "name": both_with(Text::TriggerLine, &[("level", percent_fine(level))]),
+            "name": both_with(Text::TriggerLine, &[("level", percent(level))]),
             "x": moments(&[from, to]), "y": numbers([Some(level * 100.0); 2]),
             "line": { "color": "$preempt", "dash": "dot", "width": 1.5 },
         }));
     }
     Some(Figure {
         id: view.id("sawtooth"),
-        caption: view.line(Text::SawtoothCaption, &[("level", known(trigger, percent_fine))]),
+        caption: view.line(Text::SawtoothCaption, &[("level", known(trigger, percent))]),
         data: data.into(),
         layout: json!({
             "xaxis": { "title": both(Text::AxisTime), "ticksuffix": " s", "range": [from, to] },
@@ -121,7 +121,7 @@ fn close_up(view: &View<'_>, from: f64, to: f64) -> Table {
             let t = kv.t_s[at];
             vec![
                 seconds(t).into(),
-                known(kv.value[at], percent_fine).into(),
+                known(kv.value[at], percent).into(),
                 known(value_at(&timeline.running, t), |n| decimal(n, 0)).into(),
             ]
         })

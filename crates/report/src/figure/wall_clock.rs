@@ -34,7 +34,7 @@ pub(crate) fn wall_clock(view: &View<'_>) -> Option<Figure> {
             Some(json!({
                 "type": "bar", "orientation": "h", "name": with_share(name, value), "y": [""], "x": numbers([Some(value * 100.0)]),
                 "text": [labelled(value, clock)], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
-                "hovertemplate": "%{x:.1f} %",
+                "hovertemplate": "%{x:.1f}%",
                 "marker": { "color": colour, "pattern": { "shape": pattern, "fgopacity": 0.45, "fillmode": "overlay" } },
             }))
         })

@@ -80,7 +80,7 @@
   function draw(place) {
     const figure = figures[place.dataset.figure];
     if (!figure) return;
-    const lang = place.closest("main").lang;
+    const lang = place.closest("main").dataset.lang;
     if (figure.narrow) place.style.height = (narrow() ? figure.narrow.height : figure.height) + "px";
     const drawn = place.dataset.drawn;
     place.dataset.drawn = "yes";
@@ -135,8 +135,8 @@
   window.addEventListener("load", drawRestWhenIdle);
 
   function speak(lang) {
-    root.lang = lang;
-    document.querySelectorAll("main").forEach((main) => { main.hidden = main.lang !== lang; });
+    root.lang = lang === "zh" ? "zh-Hans" : lang;
+    document.querySelectorAll("main").forEach((main) => { main.hidden = main.dataset.lang !== lang; });
     document.querySelectorAll("button[data-lang]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.lang === lang)));
     redraw();
     if (document.readyState === "complete") drawRestWhenIdle();
@@ -178,5 +178,5 @@
   const theme = store.get("theme");
   if (theme === "light" || theme === "dark") root.dataset.theme = theme;
   const asked = new URLSearchParams(location.search).get("lang");
-  speak(asked === "en" || asked === "zh" ? asked : root.lang);
+  speak(asked === "en" || asked === "zh" ? asked : root.lang.slice(0, 2));
 })();

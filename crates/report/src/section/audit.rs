@@ -102,7 +102,7 @@ fn comparison(view: &View<'_>) -> Option<Block> {
                 Cell::sound(row.name.clone()),
                 figure(row.theirs).into(),
                 figure(row.ours).into(),
-                known(row.relative, |share| format!("{} %", decimal(share * 100.0, 3))).into(),
+                known(row.relative, |share| format!("{}%", decimal(share * 100.0, 3))).into(),
             ]
         })
         .collect();
@@ -113,7 +113,7 @@ fn comparison(view: &View<'_>) -> Option<Block> {
                 ("tool", comparison.tool.clone()),
                 (
                     "largest",
-                    known(comparison.largest_relative, |share| format!("{} %", decimal(share * 100.0, 3))),
+                    known(comparison.largest_relative, |share| format!("{}%", decimal(share * 100.0, 3))),
                 ),
             ],
         ),

@@ -22,7 +22,7 @@ pub(crate) fn section(view: &View<'_>) -> Option<Section> {
             };
             let (title, remedy) = text::diagnosis(illness, view.lang);
             let mut body = vec![remedy];
-            let evidence = text::evidence(&illness.evidence, view.lang);
+            let evidence = text::evidence(illness, view.lang);
             if !evidence.is_empty() {
                 let mut line = view.line(Text::Evidence, &[]);
                 line.0.extend(Line::plain(evidence).0);

@@ -213,7 +213,7 @@ fn visibility(view: &View<'_>) -> crate::document::Line {
                 &[
                     ("n", count(n)),
                     ("preemptions", count(preemptions)),
-                    ("share", format!("{} %", crate::number::decimal(share * 100.0, 4))),
+                    ("share", format!("{}%", crate::number::decimal(share * 100.0, 4))),
                     ("seen", seen.to_owned()),
                     ("p99", known(findings.client.itl_ms.p99, latency_ms)),
                 ],

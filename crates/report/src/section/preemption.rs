@@ -2,7 +2,7 @@
 
 use crate::document::{Block, Cell, Section, Span, Table};
 use crate::figure;
-use crate::number::{count, decimal, known, percent, percent_fine, seconds};
+use crate::number::{count, decimal, known, percent, seconds};
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::findings::Basis;
@@ -37,8 +37,8 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                 blocks.push(Block::Paragraph(view.line(
                     Text::LoopSentence,
                     &[
-                        ("before", known(preemptions.kv_before_mean, percent_fine)),
-                        ("drop", known(preemptions.kv_drop_mean, percent_fine)),
+                        ("before", known(preemptions.kv_before_mean, percent)),
+                        ("drop", known(preemptions.kv_drop_mean, percent)),
                         ("tokens", known(preemptions.released_tokens_mean, |v| decimal(v, 0))),
                         (
                             "period",
@@ -72,12 +72,12 @@ fn readings(view: &View<'_>) -> Option<crate::document::Line> {
     let gauges = server.control_loop.gauges?;
     let mut figures = vec![
         interval,
-        ("level", known(gauges.kv_before_mean, percent_fine)),
-        ("fall", known(gauges.kv_fall_mean, percent_fine)),
+        ("level", known(gauges.kv_before_mean, percent)),
+        ("fall", known(gauges.kv_fall_mean, percent)),
         ("tokens", known(gauges.fall_tokens_mean, |v| decimal(v, 0))),
     ];
     let Some(exact) = server.control_loop.exact else { return Some(view.line(Text::LoopRead, &figures)) };
-    figures.push(("exact", known(exact.kv_before_mean, percent_fine)));
+    figures.push(("exact", known(exact.kv_before_mean, percent)));
     figures.push(("released", known(server.preemptions.released_tokens_mean, |v| decimal(v, 0))));
     Some(view.line(Text::LoopTwice, &figures))
 }
@@ -111,10 +111,10 @@ fn events(view: &View<'_>) -> Vec<Block> {
             let number = if event.n > 1 { format!("{first}–{before}") } else { first.to_string() };
             let released = match (event.kv_before, event.kv_after, event.released_tokens) {
                 (Some(kv_before), Some(kv_after), Some(tokens)) => {
-                    format!("{} ({} tok)", percent_fine(kv_before - kv_after), decimal(tokens, 0))
+                    format!("{} ({} tok)", percent(kv_before - kv_after), decimal(tokens, 0))
                 }
                 (_, _, Some(tokens)) => format!("{} tok", decimal(tokens, 0)),
-                (Some(kv_before), Some(kv_after), None) => percent_fine(kv_before - kv_after),
+                (Some(kv_before), Some(kv_after), None) => percent(kv_before - kv_after),
                 _ => crate::number::UNKNOWN.to_owned(),
             };
             let running = match (event.running_before, event.running_after) {
@@ -124,8 +124,8 @@ fn events(view: &View<'_>) -> Vec<Block> {
             let mut row: Vec<Cell> = vec![
                 number.into(),
                 seconds(event.t_s).into(),
-                known(event.kv_before, percent_fine).into(),
-                known(event.kv_after, percent_fine).into(),
+                known(event.kv_before, percent).into(),
+                known(event.kv_after, percent).into(),
                 released.into(),
                 running.into(),
             ];

@@ -1,7 +1,7 @@
 //! The conclusion in a sentence, and the figures that carry it.
 
 use crate::document::{Card, Line};
-use crate::number::{count, decimal, figure, known, latency_ms, percent, percent_fine, seconds, times};
+use crate::number::{count, decimal, figure, known, latency_ms, percent, seconds, times};
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::diagnosis::{Illness, QUEUED};
@@ -172,7 +172,7 @@ pub(crate) fn cards(view: &View<'_>) -> Vec<Card> {
                     Text::CardPreemptions,
                     &[
                         ("interval", known(interval, seconds)),
-                        ("kv", known(server.preemptions.kv_before_mean, percent_fine)),
+                        ("kv", known(server.preemptions.kv_before_mean, percent)),
                     ],
                 ),
             },

@@ -3,11 +3,12 @@
 //! English comes with the finding; Chinese is here, filled from the finding's evidence. A code without a
 //! translation, or a translation that lacks a figure, falls back to the English sentence.
 
-use crate::document::{Line, fill};
+use crate::document::Line;
 use crate::lang::Lang;
-use crate::number::{decimal, figure};
 use precipice_analyze::findings::{Basis, Cause, Reason, Reproduced};
 use precipice_record::{FailureKind, Warning, WarningCode};
+use precipice_wording::evidence::write;
+use precipice_wording::template::names;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -23,76 +24,76 @@ const VOID: &[WarningCode] = &[
 fn chinese(code: WarningCode) -> Option<&'static str> {
     Some(match code {
         WarningCode::ClientBottleneck => {
-            "客户端 CPU 不够用,延迟可能是客户端自己造成的。请多给几个核(`--client-threads`),或降低负载。"
+            "客户端 CPU 不够用，延迟可能是客户端自己造成的。请多给几个核（`--client-threads`），或降低负载。"
         }
         WarningCode::ClientStall => {
-            "客户端自己卡住 {count} 次(最长 {longest_ms} ms,在 {longest_at_s} s):那些时刻的间隔不是服务端造成的。"
+            "客户端自己卡住 {count} 次（最长 {longest_ms}，在 {longest_at_s}）：那些时刻的间隔不是服务端造成的。"
         }
         WarningCode::ClockStepped => {
-            "运行中系统时钟被调了 {skew_ms} ms。运行内部的时间不受影响,但与服务端日志对照时要注意。"
+            "运行中系统时钟被调了 {skew_ms}。运行内部的时间不受影响，但与服务端日志对照时要注意。"
         }
         WarningCode::CoalescedReads => {
-            "有相当一部分 token 事件与别的事件同一次读到,间隔显示为零:服务端或代理攒批发送,或者客户端读得晚。"
+            "有相当一部分 token 事件与别的事件同一次读到，间隔显示为零：服务端或代理攒批发送，或者客户端读得晚。"
         }
         WarningCode::CounterReset => {
-            "服务端计数器在 {at_s} s 回落:服务端重启过,或者同一个指标地址后面有多个实例。请用 `--metrics-url` 逐个指明。"
+            "服务端计数器在 {at_s} 回落：服务端重启过，或者同一个指标地址后面有多个实例。请用 `--metrics-url` 逐个指明。"
         }
         WarningCode::EventsAndTokensDiffer => {
-            "{count} 条请求里带 token 的事件数与服务端 usage 的 token 数不一致:那里的间隔是事件之间的,不是 token 之间的。"
+            "{count} 条请求里带 token 的事件数与服务端 usage 的 token 数不一致：那里的间隔是事件之间的，不是 token 之间的。"
         }
         WarningCode::EventsWithoutRequest => {
-            "{events} 个 token 事件属于没有记录行的请求(运行被中断),没有计入。"
+            "{events} 个 token 事件属于没有记录行的请求（运行被中断），没有计入。"
         }
         WarningCode::HiddenQueue => {
-            "客户端平均有 {client_in_flight_mean} 条在飞,服务端只数到 {server_in_flight_mean} 条:其余的排在没有指标的地方(代理、服务端前端、连接数上限)。"
+            "客户端平均有 {client_in_flight_mean} 条在飞，服务端只数到 {server_in_flight_mean} 条：其余的排在没有指标的地方（代理、服务端前端、连接数上限）。"
         }
         WarningCode::LateSends => {
-            "1 % 的请求迟到 {send_late_p99_ms} ms 以上才发出:实际负载不是所要求的负载。从计划时刻算起的延迟包含这段等待。"
+            "1% 的请求迟到 {send_late_p99_ms} 以上才发出：实际负载不是所要求的负载。从计划时刻算起的延迟包含这段等待。"
         }
-        WarningCode::OtherTraffic => "服务端还有别的流量,它的指标描述的是两者之和。请在独占的服务端上测。",
+        WarningCode::OtherTraffic => "服务端还有别的流量，它的指标描述的是两者之和。请在独占的服务端上测。",
         WarningCode::PercentileBeyondSample => {
-            "{metric}:{n} 个样本撑不起 {percentiles},只能读作“至少”;至少要 {needed} 个样本才有上界。"
+            "{metric}：{n} 个样本撑不起 {percentiles}，只能读作“至少”；至少要 {needed} 个样本才有上界。"
         }
-        WarningCode::Recovered => "测量进程被杀:最多缺最后一秒;当时在飞的请求有 token 记录但没有结果行。",
-        WarningCode::ScrapeGaps => "有 {gaps} 次采样缺失:相邻两次之间发生了什么无从得知。",
-        WarningCode::SlowSink => "磁盘写不过来,数据曾在内存里排队。请把结果写到更快的磁盘。",
+        WarningCode::Recovered => "测量进程被杀：最多缺最后一秒；当时在飞的请求有 token 记录但没有结果行。",
+        WarningCode::ScrapeGaps => "有 {gaps} 次采样缺失：相邻两次之间发生了什么无从得知。",
+        WarningCode::SlowSink => "磁盘写不过来，数据曾在内存里排队。请把结果写到更快的磁盘。",
         WarningCode::StaleConnections => {
-            "{count} 条请求碰上服务端已关闭的空闲连接,换新连接重发了,都不算失败。"
+            "{count} 条请求碰上服务端已关闭的空闲连接，换新连接重发了，都不算失败。"
         }
-        WarningCode::TokenMismatch => "客户端计数与服务端计数器对不上,见自检一节的对账表。",
+        WarningCode::TokenMismatch => "客户端计数与服务端计数器对不上，见自检一节的对账表。",
         WarningCode::BundledChunks => {
-            "有些事件一次带多个 token,而原工具没有保存个数:这些请求的间隔是事件之间的,不是 token 之间的。"
+            "有些事件一次带多个 token，而原工具没有保存个数：这些请求的间隔是事件之间的，不是 token 之间的。"
         }
-        WarningCode::ClocksRoughlyAligned => "两边时钟只能粗略对齐,服务端采样的时刻可能有偏差。",
-        WarningCode::EngineHang => "引擎卡死:有请求永远放不进 KV 池。",
+        WarningCode::ClocksRoughlyAligned => "两边时钟只能粗略对齐，服务端采样的时刻可能有偏差。",
+        WarningCode::EngineHang => "引擎卡死：有请求永远放不进 KV 池。",
         WarningCode::GuessedPromptTokens => {
-            "有些提示词是文本:token 数按每 4 字节一个估算,相同的开头也不会命中前缀缓存。"
+            "有些提示词是文本：token 数按每 4 字节一个估算，相同的开头也不会命中前缀缓存。"
         }
-        WarningCode::IgnoreEosRefused => "服务端不接受 `ignore_eos`,输出长度可能比要求的短。",
+        WarningCode::IgnoreEosRefused => "服务端不接受 `ignore_eos`，输出长度可能比要求的短。",
         WarningCode::IterationsNotPlaced => {
-            "逐步日志没有用上:请用 `--metrics` 给出这次运行的采样,才能知道它在服务端生命里的位置。"
+            "逐步日志没有用上：请用 `--metrics` 给出这次运行的采样，才能知道它在服务端生命里的位置。"
         }
-        WarningCode::NoModelList => "服务端没有 `/v1/models`,模型名和窗口长度无法核对。",
-        WarningCode::NoUsage => "服务端不返回 usage,token 数以客户端计数为准。",
+        WarningCode::NoModelList => "服务端没有 `/v1/models`，模型名和窗口长度无法核对。",
+        WarningCode::NoUsage => "服务端不返回 usage，token 数以客户端计数为准。",
         WarningCode::PreemptionsUnresolved => {
-            "有些抢占落在同一个采样间隔里,各自的时刻无法分辨。请提高采样频率。"
+            "有些抢占落在同一个采样间隔里，各自的时刻无法分辨。请提高采样频率。"
         }
-        WarningCode::ProfileExtrapolated => "步时模型用到了拟合范围之外,时间只是外推。",
-        WarningCode::TextPrompts => "提示词以文本发送,token 数以服务端为准,可能与要求的略有出入。",
+        WarningCode::ProfileExtrapolated => "步时模型用到了拟合范围之外，时间只是外推。",
+        WarningCode::TextPrompts => "提示词以文本发送，token 数以服务端为准，可能与要求的略有出入。",
         WarningCode::LimitsAssumed => {
-            "服务端没有说全它的上限,这里按 GPU 或 profile 的默认值假定:{settings}。请给出启动时的参数,或用 `--server-log` 给出日志。"
+            "服务端没有说全它的上限，这里按 GPU 或 profile 的默认值假定：{settings}。请给出启动时的参数，或用 `--server-log` 给出日志。"
         }
         WarningCode::PoolExceedsGpu => {
-            "KV {pool_gb} GB 加权重 {weights_gb} GB 超过一块 {gpu} 的 {memory_gb} GB:是别的 GPU,还是有好几块(`--tensor-parallel-size`)?"
+            "KV {pool_gb} GB 加权重 {weights_gb} GB 超过一块 {gpu} 的 {memory_gb} GB：是别的 GPU，还是有好几块（`--tensor-parallel-size`）？"
         }
         WarningCode::KvBytesDiffer => {
-            "按服务端自己的数字,每 token 在一块 GPU 上占 {told_kib} KiB KV;按模型结构是 {due_kib} KiB:是换了精度(`--dtype`)、用了多块 GPU(`--tensor-parallel-size`),还是别的模型?"
+            "按服务端自己的数字，每 token 在一块 GPU 上占 {told_kib} KiB KV；按模型结构是 {due_kib} KiB：是换了精度（`--dtype`）、用了多块 GPU（`--tensor-parallel-size`），还是别的模型？"
         }
         WarningCode::SlidingWindow => {
-            "部分层只保留一个窗口内的 token;这里按所有层都保留全部来算 KV 池,实际能装的可能更多。"
+            "部分层只保留一个窗口内的 token；这里按所有层都保留全部来算 KV 池，实际能装的可能更多。"
         }
         WarningCode::NoMetrics => {
-            "读不到服务端指标,这次运行只有客户端一侧的数据。可用 `--metrics-url` 指明别的地址。"
+            "读不到服务端指标，这次运行只有客户端一侧的数据。可用 `--metrics-url` 指明别的地址。"
         }
         WarningCode::Unknown => return None,
     })
@@ -113,9 +114,9 @@ pub(crate) fn failure(of: FailureKind, lang: Lang) -> &'static str {
         FailureKind::FirstTokenTimeout => ("no first token in time", "首个 token 超时"),
         FailureKind::BetweenTokensTimeout => ("a gap between tokens outlasted its limit", "token 间隔超时"),
         FailureKind::TotalTimeout => ("the whole request outlasted its limit", "整条请求超时"),
-        FailureKind::TooManyRequests => ("429: turned away", "429:被限流"),
+        FailureKind::TooManyRequests => ("429: turned away", "429：被限流"),
         FailureKind::ClientError => ("another 4xx", "其他 4xx"),
-        FailureKind::Unavailable => ("503: unavailable", "503:不可用"),
+        FailureKind::Unavailable => ("503: unavailable", "503：不可用"),
         FailureKind::ServerError => ("another 5xx", "其他 5xx"),
         FailureKind::OddStatus => ("an unusual HTTP status", "异常的 HTTP 状态码"),
         FailureKind::StreamError => {
@@ -182,7 +183,7 @@ pub(crate) fn basis(of: Basis, lang: Lang) -> &'static str {
 pub(crate) fn reason(of: Reason, lang: Lang) -> &'static str {
     let (en, zh) = match of {
         Reason::ModelUnknown => {
-            ("the model's shape is unknown (give --model-config)", "模型结构未知(请给 --model-config)")
+            ("the model's shape is unknown (give --model-config)", "模型结构未知（请给 --model-config）")
         }
         Reason::ModelNotDescribed => ("this kind of model is not described", "这类模型没有描述"),
         Reason::ParallelismNotCounted => (
@@ -194,36 +195,36 @@ pub(crate) fn reason(of: Reason, lang: Lang) -> &'static str {
         }
         Reason::RequestsFailed => (
             "some requests did not end well, so what was computed for them is unknown",
-            "有请求没有正常结束,为它们算了多少未知",
+            "有请求没有正常结束，为它们算了多少未知",
         ),
         Reason::LengthsUnknown => ("the lengths of some requests are unknown", "有请求的长度未知"),
         Reason::CountersDiffer => (
             "the server counted other tokens than this client: it served others too",
-            "服务端与客户端的 token 数不一致:还有别的流量",
+            "服务端与客户端的 token 数不一致：还有别的流量",
         ),
         Reason::StepBudgetUnknown => (
             "the tokens of a step (max_num_batched_tokens) are unknown; the server's log has them",
-            "每步的 token 上限(max_num_batched_tokens)未知,服务端日志里有",
+            "每步的 token 上限（max_num_batched_tokens）未知，服务端日志里有",
         ),
         Reason::PrefixHitsUnknown => ("the hits of the prefix cache are unknown", "前缀缓存命中数未知"),
         Reason::FlopsCounterOff => {
-            ("the FLOPs counter is off (--enable-mfu-metrics)", "FLOPs 计数器没开(--enable-mfu-metrics)")
+            ("the FLOPs counter is off (--enable-mfu-metrics)", "FLOPs 计数器没开（--enable-mfu-metrics）")
         }
         Reason::GpusUnknown => ("the number of GPUs is unknown", "GPU 数未知"),
         Reason::NotAClosedLoop => (
             "the schedule of an open loop depends on its times and can't be replayed",
-            "开环的调度取决于时刻,无法重放",
+            "开环的调度取决于时刻，无法重放",
         ),
         Reason::ReplayUnknownEngine => ("the engine can't be replayed", "这个引擎无法重放"),
         Reason::ReplayPrefixHits => (
             "prompts hit the prefix cache, and with which content is unknown",
-            "提示词命中了前缀缓存,内容未知,无法重放",
+            "提示词命中了前缀缓存，内容未知，无法重放",
         ),
         Reason::ReplaySettingsUnknown => (
             "the engine's settings are not all known (the server's log has them)",
-            "引擎设置不全(服务端日志里有),无法重放",
+            "引擎设置不全（服务端日志里有），无法重放",
         ),
-        Reason::ReplayTooLong => ("the run is too long to be replayed", "运行太长,没有重放"),
+        Reason::ReplayTooLong => ("the run is too long to be replayed", "运行太长，没有重放"),
         Reason::ReplayDiffers => {
             ("a replay gave another schedule than the server's", "重放得到的调度与服务端不同")
         }
@@ -269,29 +270,14 @@ pub(crate) fn warning(warning: &Warning, lang: Lang) -> Line {
 
 /// A translation with every figure in its place, or nothing.
 fn filled(template: &str, evidence: &BTreeMap<String, Value>) -> Option<Line> {
-    let values: Vec<(&str, String)> =
-        evidence.iter().filter(|(_, v)| !v.is_null()).map(|(name, v)| (name.as_str(), scalar(v))).collect();
-    let known = |name: &str| values.iter().any(|(known, _)| *known == name);
-    let names = template.split('{').skip(1).filter_map(|part| part.split_once('}').map(|(name, _)| name));
-    if !names.into_iter().all(known) {
-        return None;
-    }
-    // `fill` leaves nothing open here, and `Line::parse` fills after it has read the markup.
-    debug_assert!(!fill(template, &values).is_empty());
-    Some(Line::parse(template, &values))
-}
-
-fn scalar(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => decimal(whole as f64, 0),
-            (None, Some(real)) => figure(real),
-            (None, None) => number.to_string(),
-        },
-        Value::Array(items) => items.iter().map(scalar).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
-    }
+    let known: Vec<(&str, String)> = evidence
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| (name.as_str(), write(name, value)))
+        .collect();
+    let all_known = names(template).all(|name| known.iter().any(|(known, _)| *known == name));
+    // The markup is read before anything is filled in.
+    all_known.then(|| Line::parse(template, &known))
 }
 
 #[cfg(test)]

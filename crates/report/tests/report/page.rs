@@ -194,7 +194,7 @@ fn runs_side_by_side_say_what_differs() {
     let page = html(&[item("6.41 GiB", &first, &manifest), item("4.64 GiB", &second, &smaller)], Lang::En);
     kept("two.html", &page);
     let page = page.replace('\u{a0}', " ");
-    assert!(page.contains("(4.64 GiB): −17.6 % over 2 runs"));
+    assert!(page.contains("(4.64 GiB): −17.6% over 2 runs"));
     assert!(page.contains("One setting differs (server.kv_pool)"));
     smaller.server.max_num_seqs = Some(14);
     let page = html(&[item("6.41 GiB", &first, &manifest), item("4.64 GiB", &second, &smaller)], Lang::En);
@@ -242,7 +242,7 @@ fn what_preemption_computed_again_lies_above_the_line_of_the_other_runs() {
     let figure = figures(&page)["series-flops"].clone();
     assert_eq!(figure["data"].as_array().unwrap().len(), 3, "clean runs, preempted runs, a line");
     assert!(page.contains("through 3 runs without preemption (R² = 1.000)"));
-    assert!(page.contains("d +29.2 %"));
+    assert!(page.contains("d +29.2%"));
     // Nothing to calibrate on, and no shape of the model.
     assert!(figures(&html(&items[3..], Lang::En)).get("series-flops").is_none());
 }

@@ -19,7 +19,7 @@ fn the_summary_fits_a_screen_and_begins_with_the_conclusion() {
     let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
     assert_eq!(text.lines().next(), Some("64 asked, 16 ran: 48 waited for KV cache"));
     let text = terminal(&analysis, &manifest, Lang::Zh, Style::PLAIN);
-    assert_eq!(text.lines().next(), Some("并发 64,实际只跑了 16 条:48 条在排队等 KV"));
+    assert_eq!(text.lines().next(), Some("请求并发 64，实际在跑 16 条；48 条在排队等 KV"));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn commands_name_what_the_run_does_not_say() {
     manifest.server.url = None;
     manifest.server.model = Some("prod".to_owned());
     for (lang, word, intro) in
-        [(Lang::En, "`GPU`: the server", "Before pasting"), (Lang::Zh, "`GPU`:服务端", "粘贴之前")]
+        [(Lang::En, "`GPU`: the server", "Before pasting"), (Lang::Zh, "`GPU`：服务端", "粘贴之前")]
     {
         let open = text(&manifest, lang);
         for named in [word, intro, "`URL`", "`MODEL`", "--gpu GPU ", "--url URL ", "--model MODEL "] {
@@ -170,7 +170,7 @@ fn whether_the_state_lasts_is_said_with_its_measurement() {
         "{short}"
     );
     assert!(short.contains("| Drain | 64 |"), "{short}");
-    assert!(page(&analysis, Lang::Zh).contains("太短,谈不上稳态"));
+    assert!(page(&analysis, Lang::Zh).contains("太短，谈不上稳态"));
 
     let found = &mut analysis.findings.client.steady_state;
     found.verdict = Some(Steadiness::Overloaded);
@@ -180,7 +180,7 @@ fn whether_the_state_lasts_is_said_with_its_measurement() {
     found.drift_share = Some(1.858);
     let growing = page(&analysis, Lang::En);
     let slope =
-        "The number in flight changes by 5.34 a second (95 % interval 5.09 to 5.63), 185.8 % of its mean";
+        "The number in flight changes by 5.34 per second (95% interval 5.09 to 5.63), 185.8% of its mean";
     assert!(growing.contains(slope), "{growing}");
     let screen = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
     assert!(screen.contains("Overloaded: more and more was in flight"), "{screen}");
@@ -190,7 +190,7 @@ fn whether_the_state_lasts_is_said_with_its_measurement() {
     found.series = Some(SteadySeries::E2el);
     (found.e2el_mean_ms, found.e2el_half_width_ms, found.batches) = (Some(1_410.0), Some(12.0), Some(30));
     let steady = page(&analysis, Lang::En);
-    assert!(steady.contains("Mean E2EL of the body: 1.41 s ± 12.00 ms (95 %, 30 batch means)"), "{steady}");
+    assert!(steady.contains("Mean E2EL of the body: 1.41 s ± 12.00 ms (95%, 30 batch means)"), "{steady}");
 }
 
 #[test]
@@ -261,6 +261,6 @@ fn the_summary_says_what_it_suffers_from_before_the_figures() {
     let at = |needle: &str| text.find(needle).unwrap_or_else(|| panic!("no {needle} in {text}"));
     assert!(at("诊断") < at("处方") && at("处方") < at("p99.99"), "{text}");
     // The Chinese is filled from the evidence.
-    assert!(text.contains("平均跑了 15.7 条") && text.contains("超过 2 条就返回 429"), "{text}");
+    assert!(text.contains("平均在跑 15.65 条") && text.contains("超过 2 条就返回 429"), "{text}");
     assert_eq!(text.matches("样本量撑不起").count(), 1, "{text}");
 }

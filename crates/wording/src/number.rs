@@ -1,15 +1,15 @@
 //! Numbers as people read them: units, thousands separators, and a dash for what is not known.
 
 /// What stands for a figure that cannot be known.
-pub(crate) const UNKNOWN: &str = "—";
+pub const UNKNOWN: &str = "—";
 
 /// Formats a known value, or gives the dash.
-pub(crate) fn known<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
+pub fn known<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| UNKNOWN.to_owned(), format)
 }
 
 /// `value` with `decimals` places and a comma between groups of three digits: `120,064`, `1,994.5`.
-pub(crate) fn decimal(value: f64, decimals: usize) -> String {
+pub fn decimal(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return UNKNOWN.to_owned();
     }
@@ -33,12 +33,12 @@ pub(crate) fn decimal(value: f64, decimals: usize) -> String {
 }
 
 /// A count.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     decimal(value as f64, 0)
 }
 
 /// About four significant digits, none after the point of a whole number: `16`, `0.260`, `15.65`, `532.4`, `16,495`.
-pub(crate) fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     let size = value.abs();
     let places = if size >= 10_000.0 || value.fract() == 0.0 {
         0
@@ -52,49 +52,48 @@ pub(crate) fn figure(value: f64) -> String {
     decimal(value, places)
 }
 
-/// A latency given in milliseconds, in the unit that reads best: `6.75 ms`, `984.3 ms`, `13.78 s`, `169.0 s`.
-pub(crate) fn latency_ms(ms: f64) -> String {
-    let size = ms.abs();
-    if size >= 100_000.0 {
-        format!("{} s", decimal(ms / 1e3, 1))
-    } else if size >= 1_000.0 {
-        format!("{} s", decimal(ms / 1e3, 2))
-    } else if size >= 100.0 {
-        format!("{} ms", decimal(ms, 1))
-    } else {
-        format!("{} ms", decimal(ms, 2))
-    }
-}
-
-/// A stretch of time given in seconds.
-pub(crate) fn seconds(value: f64) -> String {
-    let places = if value.abs() >= 1_000.0 {
-        0
-    } else if value.abs() >= 10.0 {
-        1
-    } else {
-        2
+/// A time given in milliseconds, in the unit that reads best: `6.75 ms`, `984.3 ms`, `13.78 s`, `169.0 s`; whole
+/// seconds below a hundred, such as a budget, are `10 s`.
+pub fn latency_ms(ms: f64) -> String {
+    let (value, unit) = if ms.abs() >= 1_000.0 { (ms / 1e3, "s") } else { (ms, "ms") };
+    let places = match value.abs() {
+        size if unit == "s" && size < 100.0 && value.fract() == 0.0 => 0,
+        size if size >= 10_000.0 => 0,
+        size if size >= 100.0 => 1,
+        _ => 2,
     };
-    format!("{} s", decimal(value, places))
+    format!("{} {unit}", decimal(value, places))
 }
 
-/// A share of 0..1 as per cent, with a decimal place.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{} %", decimal(share * 100.0, 1))
+/// A time given in seconds, written as [`latency_ms`] writes it: one time reads the same wherever it stands.
+pub fn seconds(value: f64) -> String {
+    latency_ms(value * 1e3)
 }
 
-/// A share of 0..1 as per cent, with two decimal places (the KV pool lives between 99 and 100).
-pub(crate) fn percent_fine(share: f64) -> String {
-    format!("{} %", decimal(share * 100.0, 2))
+/// A share of 0..1 as per cent: one decimal place, two where it is within 1 % of nothing or of all (a full KV pool lives
+/// between 99 % and 100 %), none for a whole number.
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    // Products of a decimal fraction and 100 are rarely whole to the last bit.
+    let whole = (value - value.round()).abs() < 1e-9;
+    let near_an_end = value.abs() < 1.0 || (99.0..100.0).contains(&value);
+    let places = if whole {
+        0
+    } else if near_an_end {
+        2
+    } else {
+        1
+    };
+    format!("{}%", decimal(value, places))
 }
 
 /// A ratio: `4.4×`.
-pub(crate) fn times(ratio: f64) -> String {
+pub fn times(ratio: f64) -> String {
     format!("{}×", decimal(ratio, if ratio.abs() >= 10.0 { 1 } else { 2 }))
 }
 
 /// Bytes in binary units.
-pub(crate) fn bytes(value: f64) -> String {
+pub fn bytes(value: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut scaled = value;
     let mut unit = 0;
@@ -124,7 +123,13 @@ mod tests {
         assert_eq!(latency_ms(984.31), "984.3 ms");
         assert_eq!(latency_ms(13_778.0), "13.78 s");
         assert_eq!(latency_ms(169_000.0), "169.0 s");
-        assert_eq!(percent(0.9585), "95.9 %");
+        assert_eq!(percent(0.9585), "95.9%");
+        assert_eq!(percent(0.5), "50%");
+        assert_eq!(percent(0.9985), "99.85%");
+        assert_eq!(percent(0.0004), "0.04%");
+        assert_eq!(seconds(13.778), latency_ms(13_778.0), "one time, one way to write it");
+        assert_eq!(seconds(10.0), "10 s");
+        assert_eq!(seconds(12_345.6), "12,346 s");
         assert_eq!(times(4.367), "4.37×");
         assert_eq!(bytes(448.0 * 1024.0 * 1024.0), "448 MiB");
         assert_eq!(bytes(6_884_950_016.0), "6.41 GiB");

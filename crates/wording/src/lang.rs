@@ -17,7 +17,15 @@ impl Lang {
     /// Both.
     pub const ALL: [Self; 2] = [Self::En, Self::Zh];
 
-    /// The tag of `--lang` and of HTML.
+    /// The tag of HTML: Chinese here is the simplified script.
+    pub fn html(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Zh => "zh-Hans",
+        }
+    }
+
+    /// The word of `--lang`.
     pub fn tag(self) -> &'static str {
         match self {
             Self::En => "en",
