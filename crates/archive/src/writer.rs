@@ -136,7 +136,7 @@ impl Journals {
 
 /// Writes a run directory while the run is made.
 ///
-/// Rows are handed to a thread that appends them to the journals at least four times a second, so a kill loses
+/// Rows are handed to a thread that appends them to the journals at least four times per second, so a kill loses
 /// at most what came since, and a slow disk never holds up the producer. [`Self::finish`] turns the journals into
 /// Parquet. A writer that is dropped before leaves a run that [`crate::recover()`] or the next reader finishes.
 pub struct RunWriter {

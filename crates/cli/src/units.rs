@@ -16,7 +16,7 @@ pub(crate) fn count(text: &str) -> Result<u32, String> {
         Ok(value) if value >= 1 => {
             u32::try_from(value).map_err(|_| format!("'{text}' is more than 4,294,967,295"))
         }
-        _ => Err(format!("'{text}' is not a count: a whole number of at least 1 is due")),
+        _ => Err(format!("'{text}' is not a count: expected a whole number of at least 1")),
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("'{text}' is not a size: write 6.41GiB, 24GB or a number of bytes"))?;
     let value = (value * scale).round();
     if value < 1.0 || value > u64::MAX as f64 {
-        return Err(format!("'{text}' is not a size: at least one byte is due"));
+        return Err(format!("'{text}' is not a size: expected at least one byte"));
     }
     Ok(value as u64)
 }

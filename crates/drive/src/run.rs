@@ -182,7 +182,7 @@ fn keep(scrape: Scrape, sink: &mut dyn Sink, ids: &mut Vec<Vec<SeriesId>>) {
     }
 }
 
-/// What the conductor brings home.
+/// What the run thread returns.
 struct Conducted {
     lanes: Vec<LaneAudit>,
     reports: Vec<SourceReport>,

@@ -20,7 +20,7 @@ pub struct ChunkRow {
 /// All token-carrying events of a run as columns, in the order in which they were recorded: within one attempt
 /// by time, but attempts interleave.
 ///
-/// 16 bytes a row, so that ten million of them stay far below a gigabyte.
+/// 16 bytes per row, so that ten million of them stay far below a gigabyte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chunks {
     /// [`ChunkRow::request`]

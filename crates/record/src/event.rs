@@ -3,7 +3,7 @@
 use crate::Ns;
 use serde::{Deserialize, Serialize};
 
-/// A turn in the life of a request.
+/// A scheduler event of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {

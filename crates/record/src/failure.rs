@@ -39,7 +39,7 @@ pub enum FailureKind {
     StreamIncomplete = "stream_incomplete",
     /// The stream ended well but carried no token.
     NoTokens = "no_tokens",
-    /// Something that is not JSON where JSON was due (an HTML page, say).
+    /// Something other than JSON where JSON was expected (an HTML page, say).
     NotJson = "not_json",
     /// A violation of HTTP.
     Protocol = "protocol",

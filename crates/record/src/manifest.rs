@@ -123,7 +123,7 @@ pub struct KvPoolFacts {
     pub bytes: Option<u64>,
     /// `Maximum concurrency for N tokens per request`, as logged.
     pub max_concurrency: Option<f64>,
-    /// KV bytes a token, over all layers of all GPUs.
+    /// KV bytes per token, over all layers of all GPUs.
     pub bytes_per_token: Option<u64>,
     /// `auto`, `fp8`, ...
     pub cache_dtype: Option<String>,

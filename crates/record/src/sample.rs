@@ -34,7 +34,7 @@ pub struct Series {
 pub struct Samples {
     /// The series that [`Self::id`] points into.
     pub series: Vec<Series>,
-    /// When the response had been read (for a gap: when the scrape was due).
+    /// When the response had been read (for a gap: the tick of the scrape).
     pub time: Vec<Ns>,
     /// Which series.
     pub id: Vec<SeriesId>,

@@ -50,6 +50,14 @@ impl View<'_> {
         }
     }
 
+    /// What stands between enumerations.
+    pub(crate) fn semicolon(&self) -> &'static str {
+        match self.lang {
+            Lang::En => "; ",
+            Lang::Zh => "；",
+        }
+    }
+
     /// A table with heads from the catalogue.
     pub(crate) fn table(&self, caption: Option<Text>, head: &[Text], rows: Vec<Vec<Cell>>) -> Table {
         Table {

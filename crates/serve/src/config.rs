@@ -34,7 +34,7 @@ pub struct ServeConfig {
     /// Seconds of engine time in a second of real time: the server is this much faster. Its metrics and its log
     /// speak of real time, as its clients do.
     pub time_scale: f64,
-    /// Illnesses.
+    /// Faults to inject.
     pub faults: Faults,
     /// What is answered with 503 because too much is queued.
     pub limits: QueueLimits,

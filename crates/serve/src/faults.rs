@@ -1,4 +1,4 @@
-//! Illnesses to serve with, for trying clients. Which request falls ill follows from the seed and its number alone.
+//! Faults to inject, for testing clients. Which request gets one follows from the seed and its number alone.
 
 use precipice_workload::token_id;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub struct Stalls {
     pub every: Duration,
 }
 
-/// Illnesses of a server.
+/// Faults of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Faults {
     /// Share of requests that are answered with 500, 0..1.

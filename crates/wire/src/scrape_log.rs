@@ -1,6 +1,6 @@
 //! Logs of scrapes: many pages of metrics in one file, each with its time.
 //!
-//! Two layouts are in use, told apart by their marker lines:
+//! Two layouts are in use, distinguished by their marker lines:
 //!
 //! * `#@ scrape <unix seconds at send> <seconds taken> <bytes>`, then the body; a failed scrape has a line
 //!   `#@ error ...` for a body;

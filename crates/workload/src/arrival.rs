@@ -26,7 +26,7 @@ pub enum Load {
         /// How regular.
         #[serde(default)]
         gaps: Gaps,
-        /// At most so many in flight: a request that is due waits at the client, and its wait counts in its
+        /// At most so many in flight: a request beyond that waits at the client, and its wait counts in its
         /// latency because the intended time stands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cap: Option<u32>,
@@ -116,7 +116,7 @@ impl FromStr for Rate {
             part.trim().parse::<f64>().map_err(|_| {
                 ParseError::new(
                     text,
-                    format!("`{part}` is not a rate; write requests a second as 8, 2..20 or 2..20@60s"),
+                    format!("`{part}` is not a rate; write requests per second as 8, 2..20 or 2..20@60s"),
                 )
             })
         };
@@ -239,7 +239,7 @@ fn check_rate(rate: Rate) -> Result<(), SpecError> {
     if !(rate.per_s >= 0.0 && rate.per_s.is_finite() && last >= 0.0 && last.is_finite()) {
         return Err(SpecError::new(
             "--rate",
-            format!("{rate} is not a rate: requests a second, 0 or more, finite"),
+            format!("{rate} is not a rate: requests per second, 0 or more, finite"),
         ));
     }
     if rate.per_s == 0.0 && last == 0.0 {

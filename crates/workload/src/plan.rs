@@ -59,7 +59,7 @@ impl Plan {
         if plan.requests().next().is_none() {
             return Err(SpecError::new(
                 "--duration",
-                "no request is due within it; make it longer or raise --rate",
+                "no request is planned within it; make it longer or raise --rate",
             ));
         }
         Ok(plan)

@@ -42,7 +42,7 @@ impl Prompt {
         }
     }
 
-    /// Length in tokens; where it is not known, a guess at four bytes a token (the usual figure for English in
+    /// Length in tokens; where it is not known, a guess at four bytes per token (the usual figure for English in
     /// the vocabularies of today's models). For planning and simulation, never for a reported figure.
     pub fn estimated_tokens(&self) -> u32 {
         match self {

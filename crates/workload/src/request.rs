@@ -26,6 +26,6 @@ pub struct PlannedRequest {
     pub output_tokens: u32,
     /// Smaller is more urgent (vLLM's priority policy); 0 otherwise.
     pub priority: i32,
-    /// The load was still changing when this one was due: the rate, or the number of clients.
+    /// The load was still changing at the send time of this one: the rate, or the number of clients.
     pub ramp: bool,
 }

@@ -5,7 +5,7 @@ use crate::{Arrival, Gaps, Load, Rate, Seconds};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, Gamma};
 
-/// When a request is due.
+/// The time at which a request is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) arrival: Arrival,
@@ -13,7 +13,7 @@ pub(crate) struct Due {
     pub(crate) ramp: bool,
 }
 
-/// The due times of a plan, in order.
+/// The send times of a plan, in order.
 #[derive(Debug, Clone)]
 pub(crate) enum Schedule {
     /// Clients take requests when they are free, save for the first of each where their starts are spread.
@@ -45,7 +45,7 @@ impl Schedule {
         Self::Closed { next: 0, concurrency: 1, stagger_ns: None }
     }
 
-    /// The next due time. `trace_time` yields that of the data set's next entry, in nanoseconds since its first.
+    /// The next send time. `trace_time` yields that of the data set's next entry, in nanoseconds since its first.
     pub(crate) fn next(&mut self, trace_time: impl FnOnce() -> Option<u64>) -> Option<Due> {
         match self {
             Self::Closed { next, concurrency, stagger_ns } => {

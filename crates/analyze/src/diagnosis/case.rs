@@ -40,11 +40,11 @@ impl<'a> Case<'a> {
         Self { run, window, options, client, server, capacity, waiting, pace }
     }
 
-    pub(super) fn seen(&self) -> &ClientFindings {
+    pub(super) fn client(&self) -> &ClientFindings {
         &self.client.findings
     }
 
-    pub(super) fn told(&self) -> &ServerFindings {
+    pub(super) fn server(&self) -> &ServerFindings {
         &self.server.findings
     }
 
@@ -69,10 +69,10 @@ impl<'a> Case<'a> {
     /// Requests that may wait so that the last of them still gets its first token within the budget: Q = μ·(budget −
     /// prefill). (theory: waiting) Absent where the queue was never longer: a cap that turns nobody away helps nobody.
     pub(super) fn queue_cap(&self) -> Option<f64> {
-        let rate = self.seen().request_throughput?;
-        let prefill_s = self.told().ttft_parts_ms.prefill.unwrap_or(0.0) / 1e3;
+        let rate = self.client().request_throughput?;
+        let prefill_s = self.server().ttft_parts_ms.prefill.unwrap_or(0.0) / 1e3;
         let cap = (rate * (self.ttft_budget_s() - prefill_s)).floor().max(0.0);
-        self.told().waiting.peak.filter(|&peak| cap < peak).map(|_| cap)
+        self.server().waiting.peak.filter(|&peak| cap < peak).map(|_| cap)
     }
 
     /// Replicas, where there are several: figures beside a flag are then of one of them.

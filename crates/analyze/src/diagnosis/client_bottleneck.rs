@@ -60,7 +60,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
     let said = manifest.warnings.iter().any(|warning| SAID.contains(&warning.code));
     let audit = manifest.audit.as_ref();
     let cpu = audit.and_then(|audit| audit.cpu_share);
-    let client = case.seen();
+    let client = case.client();
     // A cap holds requests back by design, and a closed loop has no times to be late for.
     let scheduled = matches!(case.load().kind, LoadKind::Open | LoadKind::Trace);
     let late = client.lateness_ms.p99.filter(|&late| {

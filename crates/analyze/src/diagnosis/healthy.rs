@@ -34,7 +34,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>) -> Option<Found> {
-    let (client, server, capacity) = (case.seen(), case.told(), case.capacity);
+    let (client, server, capacity) = (case.client(), case.server(), case.capacity);
     let requests = &client.requests;
     // One that the end of the run cut off might have done anything.
     let all_well = requests.completed > 0

@@ -41,7 +41,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>) -> Option<Found> {
-    let (client, server) = (case.seen(), case.told());
+    let (client, server) = (case.client(), case.server());
     let area = server.littles_law.area;
     let share = area.missing_share.filter(|&share| share >= MISSING)?;
     // Area over share is the client's own area; both over the span of the scrapes give means.

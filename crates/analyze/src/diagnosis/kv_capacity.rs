@@ -60,7 +60,7 @@ pub(super) const RULE: Rule = Rule {
 fn find(case: &Case<'_>) -> Option<Found> {
     let waiting = case.waiting.as_ref()?;
     let share = waiting.for_kv.filter(|&share| share >= MATTERS)?;
-    let (client, server, capacity) = (case.seen(), case.told(), case.capacity);
+    let (client, server, capacity) = (case.client(), case.server(), case.capacity);
     let closed = case.closed();
     let asked = capacity.concurrency.filter(|_| closed);
     let needed = asked.zip(whole_blocks(case)).map(|(requests, tokens)| requests as f64 * tokens);

@@ -93,7 +93,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>) -> Option<Found> {
-    let (client, server, capacity) = (case.seen(), case.told(), case.capacity);
+    let (client, server, capacity) = (case.client(), case.server(), case.capacity);
     let count = server.preemptions.count.filter(|&n| n > 0)? as f64;
     let completed = client.requests.completed.max(1) as f64;
     let ledger = &server.recompute;

@@ -43,9 +43,9 @@ pub(super) const RULE: Rule = Rule {
 fn find(case: &Case<'_>) -> Option<Found> {
     let pace = case.pace?;
     // The client alone sees long gaps, and not whose work was in them.
-    case.told().running.mean?;
+    case.server().running.mean?;
     let held_up = pace.held_up_ms.filter(|_| pace.held_up_share >= HELD_UP)?;
-    let client = case.seen();
+    let client = case.client();
     let budget = case.facts().max_num_batched_tokens.map(f64::from);
     let ratio = client.tokens.prompt.zip(client.tokens.output_completed.filter(|&n| n > 0));
     let evidence = Evidence::default()
@@ -54,7 +54,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
         .with("quiet_ms", Some(pace.quiet_ms))
         .with("itl_p50_ms", client.itl_ms.p50)
         .with("itl_p90_ms", client.itl_ms.p90)
-        .with("prefill_of_wall_clock_share", case.told().wall_clock_share.prefill)
+        .with("prefill_of_wall_clock_share", case.server().wall_clock_share.prefill)
         .with("budget_tokens", budget)
         .with("half_budget_tokens", budget.map(|budget| (budget / 2.0).floor()))
         // What a step costs beyond decoding grows with its prompt tokens.

@@ -48,9 +48,9 @@ pub(super) const RULE: Rule = Rule {
 fn find(case: &Case<'_>) -> Option<Found> {
     let waiting = case.waiting.as_ref()?;
     let share = waiting.for_prefill.filter(|&share| share >= MATTERS)?;
-    let client = case.seen();
+    let client = case.client();
     let rate = client.tokens.prompt.zip(client.duration_s).map(|(tokens, seconds)| tokens as f64 / seconds);
-    let of_ttft = case.told().ttft_parts_ms.queue_share;
+    let of_ttft = case.server().ttft_parts_ms.queue_share;
     let lasting = waiting.of_scrapes >= LASTING && of_ttft.is_some_and(|share| share >= OF_TTFT);
     let evidence = Evidence::default()
         .with("for_prefill_share", Some(share))

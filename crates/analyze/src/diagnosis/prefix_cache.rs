@@ -70,7 +70,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
     if !contaminated {
         return None;
     }
-    let prompt = case.seen().tokens.prompt;
+    let prompt = case.client().tokens.prompt;
     let evidence = Evidence::default()
         .with("hit_share", Some(hit))
         .with("planned_share", planned.filter(|&planned| hit >= planned + BEYOND_PLAN))
@@ -88,9 +88,9 @@ fn hit_share(case: &Case<'_>) -> Option<f64> {
             .map(|grown| grown.value)
     };
     let counted = grown(Meaning::PrefixHits).zip(grown(Meaning::PrefixQueries));
-    let told = case.seen().tokens.cached.zip(case.seen().tokens.prompt);
+    let reported = case.client().tokens.cached.zip(case.client().tokens.prompt);
     counted
-        .or(told.map(|(cached, prompt)| (cached as f64, prompt as f64)))
+        .or(reported.map(|(cached, prompt)| (cached as f64, prompt as f64)))
         .filter(|&(_, all)| all > 0.0)
         .map(|(found, all)| found / all)
 }

@@ -12,7 +12,7 @@ use precipice_wording::wording;
 /// within 9 % of the recorded servers' throughput (docs/cost-model.md), so a factor of two is not its error.
 const OVER_EXPECTED: f64 = 2.0;
 
-/// Without hardware to compare with: slower than people read. 238 words a minute (Brysbaert 2019, mean of 190 studies)
+/// Without hardware to compare with: slower than people read. 238 words per minute (Brysbaert 2019, mean of 190 studies)
 /// at 4/3 tokens a word are 5.3 tokens/s.
 const READING_MS: f64 = 189.0;
 
@@ -66,8 +66,8 @@ fn find(case: &Case<'_>) -> Option<Found> {
         .with("expected_ms", slower)
         .with("over_expected_ratio", slower.map(|expected| quiet / expected))
         .with("promised_ms", promised)
-        .with("running", case.told().running.median)
-        .with("itl_p50_ms", case.seen().itl_ms.p50)
+        .with("running", case.server().running.median)
+        .with("itl_p50_ms", case.client().itl_ms.p50)
         .with_word("flag", case.sequence_flag());
     if let Some(gpu) = &case.facts().gpu {
         evidence = evidence.with_word("gpu", gpu);
@@ -91,7 +91,7 @@ fn expected_ms(case: &Case<'_>) -> Option<f64> {
         facts.max_num_seqs.unwrap_or(sequences),
         facts.max_num_batched_tokens.unwrap_or(budget),
     );
-    let batch = case.told().running.median.map(|running| running / case.capacity.shares() as f64);
+    let batch = case.server().running.median.map(|running| running / case.capacity.shares() as f64);
     let batch = batch.filter(|&running| running >= 1.0)?.round() as u32;
     let context = case.capacity.resident.footprint_tokens? as u32;
     let decode = |slot| Scheduled {

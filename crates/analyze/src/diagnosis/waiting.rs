@@ -34,9 +34,9 @@ pub(super) struct Waiting {
     pub(super) mean: f64,
     /// Share of the scrapes at which some waited, at whatever replica.
     pub(super) of_scrapes: f64,
-    /// KV was so full that the mean prompt did not fit. Absent where KV usage is not told.
+    /// KV was so full that the mean prompt did not fit. Absent where KV usage is not reported.
     pub(super) for_kv: Option<f64>,
-    /// KV had room (or is not told), and as many ran as may. Absent where the limit is not known.
+    /// KV had room (or is not reported), and as many ran as may. Absent where the limit is not known.
     pub(super) for_place: Option<f64>,
     /// KV had room and so had the batch: prompts wait for the token budget of a step.
     pub(super) for_prefill: Option<f64>,
@@ -47,7 +47,7 @@ pub(super) struct Waiting {
     /// Most sequences at once of a replica.
     pub(super) limit: Option<f64>,
     /// The limit is the server's word, not read off the gauge.
-    pub(super) limit_told: bool,
+    pub(super) limit_reported: bool,
 }
 
 /// What one replica showed at a moment at which some waited there.
@@ -87,27 +87,27 @@ impl Waiting {
         if waiting_mean < QUEUED || moments < SCRAPES || scrapes.is_empty() {
             return None;
         }
-        let told = run.manifest.server.max_num_seqs.map(f64::from);
-        let limit = told.or_else(|| plateau(&scrapes));
+        let reported = run.manifest.server.max_num_seqs.map(f64::from);
+        let limit = reported.or_else(|| plateau(&scrapes));
         let total: f64 = scrapes.iter().map(|scrape| scrape.waiting).sum();
         let share = |of: &dyn Fn(&Scrape) -> bool| {
             scrapes.iter().filter(|scrape| of(scrape)).map(|scrape| scrape.waiting).sum::<f64>() / total
         };
         let at_limit = |scrape: &Scrape| limit.is_some_and(|limit| scrape.running >= 0.95 * limit);
-        let kv_told = scrapes.iter().any(|scrape| scrape.full.is_some());
+        let kv_known = scrapes.iter().any(|scrape| scrape.full.is_some());
         let room = |scrape: &Scrape| scrape.full == Some(false);
         let known = |values: Vec<f64>| median(&values);
         Some(Self {
             mean: waiting_mean,
             of_scrapes: moments as f64 / busy as f64,
-            for_kv: kv_told.then(|| share(&|scrape| scrape.full == Some(true))),
+            for_kv: kv_known.then(|| share(&|scrape| scrape.full == Some(true))),
             for_place: limit.map(|_| share(&|scrape| scrape.full != Some(true) && at_limit(scrape))),
-            for_prefill: (kv_told && limit.is_some())
+            for_prefill: (kv_known && limit.is_some())
                 .then(|| share(&|scrape| room(scrape) && !at_limit(scrape))),
             kv_usage: known(scrapes.iter().filter_map(|scrape| scrape.kv_usage).collect()),
             running: known(scrapes.iter().map(|scrape| scrape.running).collect()),
             limit,
-            limit_told: told.is_some(),
+            limit_reported: reported.is_some(),
         })
     }
 }
@@ -123,7 +123,7 @@ fn full_at(run: &Run, capacity: &CapacityFindings, preempted: bool) -> f64 {
     pool.zip(next).map_or(FULL, |(pool, next)| 1.0 - next / pool)
 }
 
-/// The number that runs almost always while some wait and KV has room (or is not told).
+/// The number that runs almost always while some wait and KV has room (or is not reported).
 fn plateau(scrapes: &[Scrape]) -> Option<f64> {
     let free: Vec<f64> = scrapes.iter().filter(|s| s.full != Some(true)).map(|s| s.running).collect();
     let peak = free.iter().copied().reduce(f64::max)?;

@@ -85,6 +85,6 @@ fn find(case: &Case<'_>) -> Option<Found> {
         .with("usual_ttft_ms", Some(usual))
         .with_count("warmup_requests", Some(case.load().warmup))
         .with("lost_s", Some((first - usual) / 1e3))
-        .with("duration_s", case.seen().duration_s);
+        .with("duration_s", case.client().duration_s);
     Some(Found { severity: Severity::Warning, evidence })
 }

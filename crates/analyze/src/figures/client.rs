@@ -20,7 +20,7 @@ pub(crate) fn draw(timeline: &mut Timeline, client: &ClientPart, window: Window,
     output_rate(timeline, client, window, points);
 }
 
-/// Output tokens a second in even bins of the window: 1, 2 or 5 times a power of ten seconds wide, no narrower
+/// Output tokens per second in even bins of the window: 1, 2 or 5 times a power of ten seconds wide, no narrower
 /// than a tenth of a second. Where an event's tokens are unknown, it counts as one.
 fn output_rate(timeline: &mut Timeline, client: &ClientPart, window: Window, points: usize) {
     let seconds = window.seconds();

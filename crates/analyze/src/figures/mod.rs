@@ -47,7 +47,7 @@ pub struct Timeline {
     pub preemptions: Line,
     /// Requests that the client has in flight.
     pub in_flight: Line,
-    /// Output tokens a second by the client's stamps, averaged over bins.
+    /// Output tokens per second by the client's stamps, averaged over bins.
     pub output_rate: Line,
     /// Width of these bins, in seconds.
     pub output_rate_bin_s: Option<f64>,

@@ -21,9 +21,9 @@ pub struct ClientFindings {
     pub ttft_ms: Distribution,
     /// Time between consecutive token-carrying events.
     pub itl_ms: Distribution,
-    /// Mean time per output token after the first, one sample a request.
+    /// Mean time per output token after the first, one sample per request.
     pub tpot_ms: Distribution,
-    /// Time to the last token, one sample a request.
+    /// Time to the last token, one sample per request.
     pub e2el_ms: Distribution,
     /// The longest gaps between tokens of a request, longest first.
     pub longest_gaps_ms: Vec<f64>,
@@ -75,7 +75,7 @@ pub struct ClientFindings {
 /// Requests by how they ended. A request is judged by its last attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestCounts {
-    /// Requests that were due in the measured part of the run, those that found no connection included.
+    /// Requests that were planned in the measured part of the run, those that found no connection included.
     pub sent: u64,
     /// Ended as they should.
     pub completed: u64,
@@ -214,7 +214,7 @@ pub struct Goodput {
     pub share: Option<f64>,
     /// Requests a second.
     pub request_throughput: Option<f64>,
-    /// Their output tokens a second.
+    /// Their output tokens per second.
     pub output_throughput: Option<f64>,
 }
 

@@ -68,8 +68,8 @@ pub struct Distribution {
     /// Smallest sample.
     #[serde(default)]
     pub min: Option<f64>,
-    /// 95 % confidence intervals: by order statistics where the samples are one a request, by a bootstrap that
-    /// resamples requests where they are one a token.
+    /// 95 % confidence intervals: by order statistics where the samples are one per request, by a bootstrap that
+    /// resamples requests where they are one per token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95: Option<Intervals>,
 }

@@ -284,7 +284,7 @@ pub struct TtftParts {
 pub struct LittlesLaw {
     /// Mean of the waiting gauge.
     pub waiting_mean: Option<f64>,
-    /// Completed requests a second.
+    /// Completed requests per second.
     pub completions_per_s: Option<f64>,
     /// Mean wait that the two give, in milliseconds.
     pub wait_ms: Option<f64>,

@@ -5,7 +5,7 @@
 pub struct Fit {
     /// Value at x = 0.
     pub intercept: f64,
-    /// Rise a unit of x.
+    /// Slope: change in y per unit of x.
     pub slope: f64,
     /// Share of the variance that the line explains.
     pub r2: f64,

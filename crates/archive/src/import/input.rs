@@ -9,7 +9,7 @@ use std::path::Path;
 /// Most bytes that a file which must be in memory as a whole may unpack to.
 const LIMIT: u64 = 4 << 30;
 
-/// Opens a file; gzip is told by its content, whatever the name.
+/// Opens a file; gzip is recognised by its content, whatever the name.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, ImportError> {
     let failed = |source| ImportError::Read { path: path.to_owned(), source };
     let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?);

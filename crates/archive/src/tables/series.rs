@@ -56,7 +56,7 @@ impl Rows for NumberedSeries {
         for row in 0..columns.rows() {
             if number.value(row) as usize != self.series.len() {
                 return Err(columns.malformed(format!(
-                    "series {} where {} was due: they are counted up from 0",
+                    "series {} where {} was expected: they are counted up from 0",
                     number.value(row),
                     self.series.len()
                 )));

@@ -56,7 +56,7 @@ pub(crate) struct EngineArgs {
     /// KV pool in blocks, vLLM's null block counted
     #[arg(long, value_name = "N", value_parser = units::blocks)]
     pub(crate) num_gpu_blocks_override: Option<u32>,
-    /// KV pool in bytes a GPU
+    /// KV pool in bytes per GPU
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) kv_cache_memory_bytes: Option<u64>,
     /// Share of the GPU's memory that the server may use

@@ -15,16 +15,16 @@ pub(crate) struct LoadArgs {
     /// Requests to send, warm-up apart [default: twice the concurrency, unless --duration or --data says]
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count)]
     pub(crate) requests: Option<u32>,
-    /// Open loop: requests a second, sent whatever happens to the ones before: 8, 2..20 (a ramp), 2..20@60s
+    /// Open loop: requests per second, sent whatever happens to the ones before: 8, 2..20 (a ramp), 2..20@60s
     #[arg(short = 'r', long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
     /// Gaps between arrivals of an open loop: poisson, constant, gamma:SHAPE
     #[arg(long, value_name = "PROCESS", default_value = "poisson")]
     pub(crate) arrivals: Gaps,
-    /// Short for --arrivals gamma:SHAPE, vLLM's word: below 1 arrivals come in bursts
+    /// Same as --arrivals gamma:SHAPE (vLLM's name); below 1 is bursty
     #[arg(long, value_name = "SHAPE", value_parser = units::positive)]
     pub(crate) burstiness: Option<f64>,
-    /// Open loop: at most this many in flight; what is due beyond waits in the client, and its wait counts
+    /// Open loop: cap on requests in flight; requests above it wait in the client, and the wait counts in their latency
     #[arg(long, value_name = "N", value_parser = units::count)]
     pub(crate) max_in_flight: Option<u32>,
     /// Stop sending after this long; requests in flight are finished

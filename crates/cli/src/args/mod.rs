@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// Turn the result of another tool into a run directory
     #[command(subcommand)]
     Import(import::ImportArgs),
-    /// Fit the time of a step to runs, to a live server or to kernel times: a profile for simulate --profile
+    /// Fit a step-time profile (for simulate --profile) from runs, a live server or kernel times
     Calibrate(Box<calibrate::CalibrateArgs>),
     /// Look into the built-in engine
     #[command(subcommand)]
@@ -118,7 +118,7 @@ pub(crate) struct ServeArgs {
     pub(crate) engine: engine::EngineArgs,
 }
 
-/// Illnesses to serve with, for trying clients.
+/// Faults to inject, for testing clients.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Faults")]
 #[allow(clippy::struct_field_names, reason = "the fields are named as their flags")]
@@ -174,7 +174,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EngineCommand {
-    /// Hold the scheduler against traces of the real one; exits 3 on any difference
+    /// Compare the scheduler with traces of the real one; exits 3 on any difference
     Verify {
         /// Trace files, plain or gzip
         #[arg(value_name = "TRACE", required = true)]

@@ -58,6 +58,6 @@ pub(crate) struct PlanArgs {
 fn confidence(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(share) if (0.5..1.0).contains(&share) => Ok(share),
-        _ => Err(format!("'{text}' is not a confidence: at least 0.5 and below 1 is due, as in 0.95")),
+        _ => Err(format!("'{text}' is not a confidence: expected at least 0.5 and below 1, as in 0.95")),
     }
 }

@@ -36,9 +36,7 @@ pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Out
     let measured = measure(args, url, settings, &interrupts)?;
     let (_, outcome) = present::present(&measured.dir, &args.output)?;
     if args.client.strict && measured.bottleneck {
-        printer::note(
-            "--strict: this result is not to be believed; the reason stands at the top of the summary",
-        );
+        printer::note("--strict: the result is unreliable; see the top of the summary for the reason");
         return Ok(Outcome::PromiseBroken);
     }
     Ok(outcome)

@@ -153,7 +153,7 @@ fn load(args: &LoadArgs, data: Option<&Dataset>) -> Load {
     }
 }
 
-/// Opens a data set; gzip is told by content.
+/// Opens a data set; gzip is recognised by content.
 fn dataset(path: &Path, args: &LoadArgs) -> Result<Dataset> {
     let named = |problem: String| usage(format!("--data {}: {problem}", path.display()));
     let file = File::open(path).map_err(|error| named(error.to_string()))?;

@@ -55,7 +55,7 @@ pub(crate) fn overridden(flag: &str, text: &str, overrides: Option<&str>) -> Res
 fn fields(text: &str) -> Result<Value> {
     match serde_json::from_str(text) {
         Ok(fields @ Value::Object(_)) => Ok(fields),
-        Ok(_) => Err(usage("--hf-overrides: a JSON object is due, such as '{\"num_key_value_heads\": 8}'")),
+        Ok(_) => Err(usage("--hf-overrides: expected a JSON object, such as '{\"num_key_value_heads\": 8}'")),
         Err(error) => Err(usage(format!("--hf-overrides: not JSON: {error}"))),
     }
 }

@@ -109,7 +109,7 @@ fn with_preset(base: &mut Flags, preset: Preset, args: &SweepArgs) -> Result<()>
         if args.target.url.is_some() {
             return Err(usage(
                 "--preset queue-cap: what a real server completes is not known here: give --rate and --requests, about \
-                 1.5 times the requests a second of a run under a closed loop",
+                 1.5 times the requests per second of a run under a closed loop",
             ));
         }
         overload(base)?;

@@ -105,7 +105,7 @@ fn extra_body(args: &TargetArgs) -> Result<Map<String, Value>> {
     let Some(text) = &args.extra_body else { return Ok(Map::new()) };
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(usage("--extra-body: a JSON object is due, such as '{\"temperature\": 0}'")),
+        Ok(_) => Err(usage("--extra-body: expected a JSON object, such as '{\"temperature\": 0}'")),
         Err(error) => Err(usage(format!("--extra-body: not JSON: {error}"))),
     }
 }

@@ -23,11 +23,11 @@ const KERNEL_GAP_S: f64 = 0.9e-6;
 #[derive(Debug, Clone, Copy)]
 pub struct Tables<'a> {
     /// `layer,tokens,time_us`: kernels of a layer whose time goes by the tokens of the step. `layernorm` runs twice a layer;
-    /// `embedding` and `final_layernorm`, where they are listed, once a step.
+    /// `embedding` and `final_layernorm`, where they are listed, once per step.
     pub dense: &'a str,
     /// `prefill_chunk,kv_prefill,n_decode,kv_decode,time_us`: attention in one layer.
     pub attention: &'a str,
-    /// `layer,sequences,time_us`: `lm_head` and `sampler`, once a step.
+    /// `layer,sequences,time_us`: `lm_head` and `sampler`, once per step.
     pub per_sequence: &'a str,
 }
 
@@ -128,7 +128,7 @@ fn curves(table: &str, text: &str) -> Result<BTreeMap<String, Curve>, CalibrateE
     for (number, line) in lines(text) {
         let mut fields = line.split(',').map(str::trim);
         let (Some(layer), Some(count), Some(time)) = (fields.next(), fields.next(), fields.next()) else {
-            return Err(broken(table, number, "three columns are due: layer, count, time_us"));
+            return Err(broken(table, number, "expected three columns: layer, count, time_us"));
         };
         let count = count.parse().map_err(|_| broken(table, number, "the second column is no count"))?;
         let time: f64 = time.parse().map_err(|_| broken(table, number, "time_us is no number"))?;
@@ -150,11 +150,7 @@ fn rows(table: &str, text: &str, columns: usize) -> Result<Vec<(usize, Vec<f64>)
                 line.split(',').map(|value| value.trim().parse::<f64>()).collect();
             let values = values.map_err(|_| broken(table, number, "a column is no number"))?;
             if values.len() < columns || values.iter().any(|value| !(value.is_finite() && *value >= 0.0)) {
-                return Err(broken(
-                    table,
-                    number,
-                    &format!("{columns} numbers that are not negative are due"),
-                ));
+                return Err(broken(table, number, &format!("expected {columns} numbers of 0 or more")));
             }
             Ok((number, values))
         })

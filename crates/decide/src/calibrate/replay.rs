@@ -1,6 +1,6 @@
 //! What each step of a run consisted of.
 //!
-//! An iteration log has four counts a step: context and generation requests and their tokens. The engine repeats the server's
+//! An iteration log has four counts per step: context and generation requests and their tokens. The engine repeats the server's
 //! schedule exactly, so following the log with it gives every context length as well. The one thing that the engine cannot
 //! know is when a request reached the server: it is taken in at the first step whose logged counts need it.
 

@@ -143,9 +143,9 @@ pub struct Level {
     pub concurrency: Option<u32>,
     /// Requests a second of an open loop.
     pub rate_per_s: Option<f64>,
-    /// Completed requests a second.
+    /// Completed requests per second.
     pub request_throughput: Option<Estimate>,
-    /// Output tokens a second.
+    /// Output tokens per second.
     pub output_throughput: Option<Estimate>,
     /// Median time to first token, ms. Where an open loop is overloaded it grows with the length of the test.
     pub ttft_ms_p50: Option<Estimate>,
@@ -204,7 +204,7 @@ pub enum Verdict {
 pub struct Cliff {
     /// Along concurrency.
     pub concurrency: Onset,
-    /// Along the rate, requests a second (Poisson arrivals).
+    /// Along the rate, requests per second (Poisson arrivals).
     pub rate: Onset,
     /// Requests a second that the server completes when more is asked than it can hold.
     pub saturation_rate: Option<Estimate>,
@@ -278,7 +278,7 @@ pub struct QueueCap {
     pub prefill_s: Option<f64>,
     /// μ · (budget − prefill) in closed form: with so many the mean wait keeps the budget.
     pub mean_wait_cap: Option<u32>,
-    /// Offered in the simulation: requests a second (Poisson), half as much again as the server completes.
+    /// Offered in the simulation: requests per second (Poisson), half as much again as the server completes.
     pub checked_at_rate: Option<f64>,
     /// What that load sees with `cap`; where there is none, with the shortest queue that was tried.
     pub checked: Option<Level>,

@@ -55,7 +55,7 @@ pub enum PlanError {
     Texts,
 }
 
-/// Makes a plan. `progress` is told how many simulations are done.
+/// Makes a plan. `progress` gets how many simulations are done.
 ///
 /// # Errors
 /// When the load cannot be made or the engine refuses the settings.

@@ -27,7 +27,7 @@ const EACH_REQUEST: f64 = 50.0;
 /// Arrivals until a queue is full, for each place of it, and its share of a repeat: at 1.5 times what is served a
 /// place fills with each third arrival, and the first quarter of a repeat is left out.
 const FILLING: u32 = 3 * 4;
-/// Caps closer than this, relative, are not told apart.
+/// Caps closer than this, relative, count as equal.
 const RESOLUTION: f64 = 0.05;
 
 /// Looks for the cap of the server as it is, and where there is none, of one whose sequence limit lets nobody be

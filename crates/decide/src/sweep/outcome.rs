@@ -1,4 +1,4 @@
-//! What runs came to.
+//! The figures of the runs of a sweep.
 
 use super::point::Point;
 use crate::estimate::{Estimate, How};
@@ -18,7 +18,7 @@ pub struct Outcome {
     pub repeat: u32,
     /// Seed of the load.
     pub seed: u64,
-    /// What it came to.
+    /// Its figures.
     pub figures: Figures,
     /// Where the run is, within the directory of the sweep; absent when it was simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -49,11 +49,11 @@ pub struct Figures {
     pub refused: u64,
     /// Length of the window in seconds.
     pub duration_s: Option<f64>,
-    /// Completed requests a second.
+    /// Completed requests per second.
     pub request_throughput: Option<f64>,
-    /// Output tokens a second.
+    /// Output tokens per second.
     pub output_throughput: Option<f64>,
-    /// Prompt and output tokens of completed requests a second.
+    /// Prompt and output tokens of completed requests per second.
     pub total_throughput: Option<f64>,
     /// Time to first token.
     pub ttft_ms: Distribution,

@@ -80,7 +80,7 @@ impl Default for Timeouts {
 pub struct Retries {
     /// Further attempts a request; 0 by default.
     pub most: u16,
-    /// Wait before the first of them, doubled each time; `Retry-After` goes before.
+    /// Wait before the first of them, doubled each time; `Retry-After` takes precedence.
     pub backoff: Duration,
 }
 

@@ -1,6 +1,6 @@
 //! What is asked before any load is sent: who is there, which model, does the plan fit, how can prompts be sent.
 //!
-//! Everything that can be known to fail is told here, with the flag that mends it.
+//! Everything that is known to fail is reported here, with the flag that mends it.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -130,7 +130,7 @@ pub enum PreflightError {
         window: u32,
     },
     /// The system allows fewer sockets than the load needs.
-    #[error("--concurrency: {needed} connections need {needed} and some more open files, and the limit is {limit}; raise it with `ulimit -n {}`", needed + OTHER_FILES)]
+    #[error("--concurrency: {needed} connections need more than {needed} open files, and the limit is {limit}; raise it with `ulimit -n {}`", needed + OTHER_FILES)]
     Files {
         /// Connections.
         needed: u64,

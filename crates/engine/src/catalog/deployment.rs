@@ -14,7 +14,7 @@ pub enum KvDtype {
     Half,
     /// 8 bits, one scale for all.
     Fp8,
-    /// DeepSeek's sparse layout: 656 bytes a token and layer.
+    /// DeepSeek's sparse layout: 656 bytes per token and layer.
     Fp8DsMla,
     /// 8 bits (float or integer) with a 32-bit scale for each token and head.
     EightBitPerTokenHead,

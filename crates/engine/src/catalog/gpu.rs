@@ -140,7 +140,7 @@ pub struct Gpu {
     pub fp8: Option<Figure>,
     /// Multiprocessors, where FlashAttention 3 runs: its rule for cutting contexts depends on them.
     pub multiprocessors: Option<Figure>,
-    /// How much of this it reaches.
+    /// Fraction of the peak that is reached.
     pub efficiency: Efficiency,
 }
 

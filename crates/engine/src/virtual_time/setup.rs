@@ -111,7 +111,7 @@ pub(super) fn summary(server: &Server<'_>, clients: &Clients<'_>, stall: Option<
         warnings.push(stall_warning(&stall));
     }
     if counts.guessed_lengths > 0 {
-        let text = "some prompts are texts: their token counts were guessed at four bytes a token, and equal \
+        let text = "some prompts are texts: their token counts were guessed at four bytes per token, and equal \
                     beginnings are not found in the prefix cache";
         warnings.push(
             Warning::new(WarningCode::GuessedPromptTokens, text).with("requests", counts.guessed_lengths),

@@ -1,4 +1,4 @@
-//! FLOPs a token against context: what preemption had computed again lies above the line.
+//! FLOPs per token against context: what preemption had computed again lies above the line.
 
 use super::{Figure, both, label, numbers};
 use crate::document::{Cell, Line, Table};

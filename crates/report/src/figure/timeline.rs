@@ -138,7 +138,7 @@ pub(crate) fn stacked(view: &View<'_>) -> Option<Figure> {
     })
 }
 
-/// Output tokens a second by the client's stamps.
+/// Output tokens per second by the client's stamps.
 pub(crate) fn output_rate(view: &View<'_>) -> Option<Figure> {
     let timeline = &view.analysis.figures.timeline;
     if timeline.output_rate.is_empty() {

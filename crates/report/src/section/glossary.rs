@@ -12,6 +12,7 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     let term = |name: Text, definition: Text, value: String| -> Vec<Cell> {
         vec![view.cell(name), Cell { line: view.line(definition, &[]), weak: false }, value.into()]
     };
+    let mean = |value: f64| view.line(Text::MeanOf, &[("mean", figure(value))]).flat();
     let rows = vec![
         term(Text::Ttft, Text::TtftDefined, known(client.ttft_ms.p50, |v| format!("p50 {}", latency_ms(v)))),
         term(Text::Itl, Text::ItlDefined, known(client.itl_ms.p50, |v| format!("p50 {}", latency_ms(v)))),
@@ -27,8 +28,8 @@ pub(crate) fn section(view: &View<'_>) -> Section {
             Text::TotalThroughputDefined,
             known(client.total_throughput, |v| format!("{} tok/s", figure(v))),
         ),
-        term(Text::Running, Text::RunningDefined, known(server.running.mean, |v| format!("⌀ {}", figure(v)))),
-        term(Text::Waiting, Text::WaitingDefined, known(server.waiting.mean, |v| format!("⌀ {}", figure(v)))),
+        term(Text::Running, Text::RunningDefined, known(server.running.mean, mean)),
+        term(Text::Waiting, Text::WaitingDefined, known(server.waiting.mean, mean)),
         term(
             Text::KvUsage,
             Text::KvUsageDefined,

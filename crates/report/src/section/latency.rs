@@ -188,7 +188,10 @@ fn gaps(view: &View<'_>) -> Vec<Block> {
         let causes: Vec<String> = client
             .gap_causes
             .iter()
-            .map(|(cause, n)| format!("{} {}", count(*n), text::cause(*cause, view.lang)))
+            .map(|(cause, n)| {
+                let figures = [("n", count(*n)), ("cause", text::cause(*cause, view.lang).to_owned())];
+                view.line(Text::GapCauseCount, &figures).flat()
+            })
             .collect();
         let figures = [("n", count(gaps.len() as u64)), ("causes", causes.join(view.list()))];
         blocks.push(Block::Paragraph(view.line(Text::GapCauses, &figures)));

@@ -35,7 +35,7 @@ fn caveats(view: &View<'_>) -> Vec<Line> {
     }
     let beyond = beyond_sample(view);
     if !beyond.is_empty() {
-        lines.push(view.line(Text::CaveatPercentiles, &[("list", beyond.join("; "))]));
+        lines.push(view.line(Text::CaveatPercentiles, &[("list", beyond.join(view.semicolon()))]));
     }
     let warned = |codes: &[WarningCode]| findings.warnings.iter().any(|w| codes.contains(&w.code));
     if warned(&[WarningCode::ClocksRoughlyAligned, WarningCode::ClockStepped]) {
@@ -59,7 +59,7 @@ fn beyond_sample(view: &View<'_>) -> Vec<String> {
             let metric = warning.evidence.get("metric")?.as_str()?.trim_end_matches("_ms").to_uppercase();
             let names = warning.evidence.get("percentiles")?.as_array()?;
             let names: Vec<&str> = names.iter().filter_map(serde_json::Value::as_str).collect();
-            Some(format!("{metric} {}", names.join(", ")))
+            Some(format!("{metric} {}", names.join(view.list())))
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Degradation told apart from failure: what came back, and what went wrong.
+//! Degradation and failure: what came back, and what went wrong.
 
 use super::latency::percentile_table;
 use crate::document::{Block, Cell, Section, Tone};

@@ -82,7 +82,7 @@ fn readings(view: &View<'_>) -> Option<crate::document::Line> {
     Some(view.line(Text::LoopTwice, &figures))
 }
 
-/// Where the events come from, and how many could not be told apart.
+/// Where the events come from, and how many share a scrape interval.
 fn basis(view: &View<'_>) -> crate::document::Line {
     let preemptions = &view.analysis.findings.server.preemptions;
     if preemptions.basis == Some(Basis::Exact) {

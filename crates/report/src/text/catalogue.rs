@@ -340,6 +340,7 @@ messages! {
         | "单条请求的 decode 平均 {mean}，不受打扰只要 {undisturbed}。**被拿走 {taken}**：别人的 prefill {prefill}，别人的重算 {recompute}，自己被抢占的空档 {preempted}。";
     DecodeTakenPlain: "A request decoded for {mean} on average; at the median gap for each token it would have been {undisturbed}: {taken} was taken by others."
         | "单条请求的 decode 平均 {mean}，按 ITL 中位数只要 {undisturbed}：被别人拿走 {taken}。";
+    GapCauseCount: "{n} {cause}" | "{cause} {n} 次";
     GapCauses: "Of the {n} longest gaps: {causes}." | "最长的 {n} 个间隔：{causes}。";
     LoopTwice: "Scrapes every {interval} read {level} before and a fall of {fall} ({tokens} tokens); the engine's own events have {exact} and {released} tokens. A gauge is read after the fact, when the others have filled some of it again."
         | "每 {interval} 采样一次，读到抢占前 {level}、回落 {fall}（{tokens} token）；引擎自己的事件是 {exact}、{released} token。指标读得晚，其间别的请求又填回了一部分。";

@@ -119,9 +119,9 @@ fn the_same_run_again_is_built_from_what_it_was_given() {
         },
     });
     let page = markdown(&[Item { name: "a".to_owned(), analysis: &analysis, manifest: &manifest }], Lang::En);
-    let again = "precipice run \\\n  --url http://127.0.0.1:8000 \\\n  --concurrency 64 \\\n  --header 'X-Team: ...' \\\n  \
-                 --input-tokens lognormal:median=6k,p99=7k \\\n  --metrics-url http://a/metrics \\\n  \
-                 --metrics-url http://b/metrics \\\n  --strict\n";
+    let again = "precipice run \\\n  --url http://127.0.0.1:8000 \\\n  --header 'X-Team: ...' \\\n  --concurrency 64 \\\n  \
+                 --input-tokens lognormal:median=6k,p99=7k \\\n  --strict \\\n  \
+                 --metrics-url http://a/metrics \\\n  --metrics-url http://b/metrics\n";
     assert!(page.contains(again), "{page}");
     assert!(page.contains("`...`: the value of the header"), "{page}");
     assert!(!page.contains("--out ") && !page.contains("precipice run --url"), "{page}");

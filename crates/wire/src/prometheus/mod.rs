@@ -1,7 +1,7 @@
 //! The text that `/metrics` answers with: read ([`parse`]) and written ([`PageWriter`]).
 //!
 //! Both of the formats in use are read, Prometheus text 0.0.4 / 1.0.0 and OpenMetrics, since they differ only in
-//! what a reader of samples may skip. Names and labels are slices of the page: at 20 scrapes a second of 600 lines
+//! what a reader of samples may skip. Names and labels are slices of the page: at 20 scrapes per second of 600 lines
 //! nothing is allocated for a series that is already known by its [`Sample::key`].
 
 mod page;

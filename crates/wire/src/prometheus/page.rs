@@ -273,11 +273,11 @@ fn sample(line: &str) -> Result<Sample<'_>, &'static str> {
         return Err("no metric name");
     }
     let mut words = rest.split_ascii_whitespace();
-    let value = words.next().and_then(number).ok_or("no number where the value is due")?;
+    let value = words.next().and_then(number).ok_or("expected a number as the value")?;
     // What follows `#` is an exemplar.
     let timestamp = match words.next() {
         None | Some("#") => None,
-        Some(word) => Some(number(word).ok_or("no number where the time stamp is due")?),
+        Some(word) => Some(number(word).ok_or("expected a number as the time stamp")?),
     };
     Ok(Sample { key, name, labels, value, timestamp })
 }

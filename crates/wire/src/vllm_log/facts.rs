@@ -18,9 +18,9 @@ pub struct LogFacts {
     pub architecture: Option<String>,
     /// Longest sequence in tokens.
     pub max_model_len: Option<u32>,
-    /// Most sequences a step.
+    /// Most sequences per step.
     pub max_num_seqs: Option<u32>,
-    /// Most tokens a step.
+    /// Most tokens per step.
     pub max_num_batched_tokens: Option<u32>,
     /// Tokens of the KV pool, vLLM's null block counted in.
     pub kv_cache_tokens: Option<u64>,

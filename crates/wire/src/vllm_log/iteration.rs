@@ -100,7 +100,7 @@ impl Iteration {
     }
 }
 
-/// Reads the iterations of a server's log, or of a table of them with a header (CSV or TSV), told apart by the
+/// Reads the iterations of a server's log, or of a table of them with a header (CSV or TSV), distinguished by the
 /// first line. Returns how many there were.
 ///
 /// # Errors

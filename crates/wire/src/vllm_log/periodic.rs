@@ -9,9 +9,9 @@ pub struct Periodic {
     pub time_of_day_ms: Option<u64>,
     /// Data-parallel rank; absent for the aggregate of several engines.
     pub engine: Option<u32>,
-    /// Prompt tokens a second: those of requests whose first token came in the interval, recompute left out.
+    /// Prompt tokens per second: those of requests whose first token came in the interval, recompute left out.
     pub prompt_tokens_per_s: f64,
-    /// Generated tokens a second.
+    /// Generated tokens per second.
     pub generation_tokens_per_s: f64,
     /// Requests running.
     pub running: u64,

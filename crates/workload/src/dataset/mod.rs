@@ -8,7 +8,7 @@
 //! | LLMServingSim | `arrival_time_ns`, `input_toks`, `output_toks`, `block_ids` | `record` |
 //! | lengths | JSONL or CSV of input and output tokens | `record`, `csv` |
 //!
-//! The kind is told by content: `[` begins a JSON array, `{` JSON lines, anything else CSV; the fields of a
+//! The content shows the kind: `[` begins a JSON array, `{` JSON lines, anything else CSV; the fields of a
 //! record say what it is.
 
 mod csv;
@@ -172,7 +172,7 @@ fn block_size(entries: &[Entry], asked: Option<u32>) -> Result<u32, DataError> {
     match BLOCK_SIZES.into_iter().find(|block| misfit(*block).is_none()) {
         Some(block) => Ok(block),
         None => Err(misfit(BLOCK_SIZES[0]).map_or_else(
-            || DataError::File("the block size of the hash ids cannot be told".to_owned()),
+            || DataError::File("the block size of the hash ids is not known".to_owned()),
             |entry| does_not_fit(entry, None),
         )),
     }

@@ -1,4 +1,4 @@
-//! JSON records: prompts, conversations, traces and lengths, told apart by their fields.
+//! JSON records: prompts, conversations, traces and lengths, distinguished by their fields.
 
 use super::{Content, Entry, ReadOptions};
 use crate::error::Place;

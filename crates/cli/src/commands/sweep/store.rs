@@ -1,4 +1,4 @@
-//! The directory of a sweep: `sweep.json` says what is tried, `results.jsonl` grows by a line a run.
+//! The directory of a sweep: `sweep.json` says what is tried, `results.jsonl` grows by a line per run.
 
 use crate::commands::directory::dated;
 use crate::outcome::usage;

@@ -48,10 +48,10 @@ fn list(path: &Path, restarts: bool) -> Result<Vec<Point>> {
         let settings = table.get("setting").ok_or_else(|| named("no [[setting]] table".to_owned()))?;
         serde_json::to_value(settings).map_err(|error| named(error.to_string()))?
     };
-    let entries = table.as_array().ok_or_else(|| named("a list of settings is due".to_owned()))?;
+    let entries = table.as_array().ok_or_else(|| named("expected a list of settings".to_owned()))?;
     let mut points: Vec<Point> = Vec::new();
     for (place, entry) in entries.iter().enumerate() {
-        let wrong = || named(format!("setting {}: names with values are due", place + 1));
+        let wrong = || named(format!("setting {}: expected names with values", place + 1));
         let fields = entry.as_object().filter(|fields| !fields.is_empty()).ok_or_else(wrong)?;
         let pairs = fields.iter().map(|(name, value)| {
             let value = match value {
