@@ -61,7 +61,7 @@ impl Setting {
     /// Its values as they may be kept and shown.
     pub(crate) fn shown(&self) -> Vec<String> {
         let flag = format!("--{}", self.name);
-        let secret = secret::HIDDEN.into_iter().find(|hidden| *hidden == flag);
+        let secret = secret::HIDDEN.iter().copied().find(|hidden| *hidden == flag);
         let texts = self.values.iter().map(|value| value.to_string_lossy());
         texts
             .map(|text| secret.map_or_else(|| text.to_string(), |flag| secret::without_value(flag, &text)))

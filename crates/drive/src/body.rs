@@ -58,7 +58,7 @@ impl RequestForm {
     /// [`FormError`] where the prompt does not fit the endpoint.
     pub fn request(&self, target: &Target, planned: &PlannedRequest) -> Result<Vec<u8>, FormError> {
         let body = self.body(target, planned)?;
-        Ok(target.origin.request("POST", &target.path(target.endpoint.path()), Some(&body)))
+        Ok(target.origin.request("POST", &target.endpoint_path(), Some(&body)))
     }
 
     /// Its JSON.

@@ -1,7 +1,7 @@
 //! What a server says of itself, asked without any load.
 
 use crate::fetch::Fetcher;
-use crate::preflight::{PreflightError, identity, page};
+use crate::preflight::{PreflightError, ReadyWait, identity, page};
 use crate::sampler::MetricsSource;
 use crate::sampler::meaning::{Meaning, meaning};
 use crate::target::Target;
@@ -24,7 +24,9 @@ pub fn server_facts(target: &Target, metrics: Option<&MetricsSource>) -> Result<
     let mut fetcher = Fetcher::new(target.origin.clone());
     let own = MetricsSource { origin: target.origin.clone(), path: target.path("/metrics") };
     let source = metrics.unwrap_or(&own);
-    let mut server = identity::identify(&mut fetcher, target, None, std::slice::from_ref(source))?.server;
+    let mut server =
+        identity::identify(&mut fetcher, target, None, std::slice::from_ref(source), ReadyWait::default())?
+            .server;
     server.url = Some(target.origin.url.to_string());
     match labels(source) {
         Ok(labels) => {

@@ -7,6 +7,8 @@ use precipice_record::FailureKind;
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -23,7 +25,7 @@ pub enum FetchError {
     },
     /// TLS failed.
     #[error(
-        "{origin}: the TLS handshake failed ({message}); a certificate of your own authority is trusted with --ca-cert FILE"
+        "{origin}: the TLS handshake failed ({message}); a certificate of your own is trusted with --ca-cert FILE, any certificate with --insecure"
     )]
     Tls {
         /// Where.
@@ -115,7 +117,12 @@ pub(crate) struct Fetcher {
     origin: Origin,
     line: Option<Line>,
     buffer: Vec<u8>,
+    /// Nobody waits for the answer any more.
+    cancelled: Arc<AtomicBool>,
 }
+
+/// How often a read that waits looks whether it is cancelled.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// An attempt that failed, and whether a new connection may do better.
 struct Miss {
@@ -131,7 +138,12 @@ impl From<FetchError> for Miss {
 
 impl Fetcher {
     pub(crate) fn new(origin: Origin) -> Self {
-        Self { origin, line: None, buffer: vec![0; 64 << 10] }
+        Self::cancelled_by(origin, Arc::default())
+    }
+
+    /// One whose requests end soon after `cancelled` is set.
+    pub(crate) fn cancelled_by(origin: Origin, cancelled: Arc<AtomicBool>) -> Self {
+        Self { origin, line: None, buffer: vec![0; 64 << 10], cancelled }
     }
 
     /// The address that the kept connection goes to.
@@ -150,13 +162,15 @@ impl Fetcher {
     ) -> Result<Reply, FetchError> {
         let until = Instant::now() + timeout;
         let request = self.origin.request(method, path, body);
+        let cancelled = Arc::clone(&self.cancelled);
+        let wait = Wait { until, timeout, cancelled: &cancelled };
         loop {
             let reused = self.line.is_some();
             let mut line = match self.line.take() {
                 Some(line) => line,
                 None => self.open(until, timeout)?,
             };
-            match exchange(&mut line, &request, &mut self.buffer, until, timeout, limit) {
+            match exchange(&mut line, &request, &mut self.buffer, &wait, limit) {
                 Ok((reply, keep)) => {
                     if keep {
                         self.line = Some(line);
@@ -200,14 +214,21 @@ fn left(until: Instant, timeout: Duration) -> Result<Duration, FetchError> {
     if left.is_zero() { Err(FetchError::Timeout(timeout)) } else { Ok(left) }
 }
 
+/// How long an exchange may take.
+struct Wait<'a> {
+    until: Instant,
+    timeout: Duration,
+    cancelled: &'a AtomicBool,
+}
+
 fn exchange(
     line: &mut Line,
     request: &[u8],
     buffer: &mut [u8],
-    until: Instant,
-    timeout: Duration,
+    wait: &Wait<'_>,
     limit: usize,
 ) -> Result<(Reply, bool), Miss> {
+    let &Wait { until, timeout, cancelled } = wait;
     let mut response = Response::default();
     let broken = |error: io::Error, stale: bool| match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
@@ -219,9 +240,16 @@ fn exchange(
     line.write_all(request).and_then(|()| line.flush()).map_err(|error| broken(error, true))?;
     let mut body = Vec::new();
     loop {
-        line.tcp().set_read_timeout(Some(left(until, timeout)?)).map_err(|error| broken(error, true))?;
+        let slice = left(until, timeout)?.min(LOOK_EVERY);
+        line.tcp().set_read_timeout(Some(slice)).map_err(|error| broken(error, true))?;
         let length = match line.read(buffer) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+                    && !cancelled.load(Ordering::Relaxed) =>
+            {
+                continue;
+            }
             read => read.map_err(|error| broken(error, !response.begun()))?,
         };
         if length == 0 {

@@ -15,11 +15,11 @@ use precipice_wire::prometheus;
 pub fn answers(target: &Target, named: bool) -> Result<(), String> {
     let mut fetcher = Fetcher::new(target.origin.clone());
     let reply = fetcher
-        .fetch("GET", &target.path("/v1/models"), None, ASK_TIMEOUT, ANSWER_LIMIT)
+        .fetch("GET", &target.api_path("/models"), None, ASK_TIMEOUT, ANSWER_LIMIT)
         .map_err(|error| error.to_string())?;
     match reply.head.status {
         200 => Ok(()),
-        404 if named => Ok(()),
+        403..=405 | 501 if named => Ok(()),
         status => Err(format!("/v1/models answered {status}")),
     }
 }

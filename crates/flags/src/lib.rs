@@ -99,7 +99,10 @@ impl Flag {
             },
             Command::Plan => match self.group {
                 Load | Pace | Engine => true,
-                Target => self.simulated || ["url", "api-key-env", "header", "ca-cert"].contains(&self.name),
+                Target => {
+                    self.simulated
+                        || ["url", "api-key-env", "header", "ca-cert", "insecure"].contains(&self.name)
+                }
                 Sampling => ["metrics-url", "server-log"].contains(&self.name),
                 Output => self.name != "no-report",
                 Client => false,

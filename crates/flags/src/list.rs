@@ -13,6 +13,8 @@ pub const FLAGS: &[Flag] = &[
     real(Target, "api-key-env"),
     real(Target, "header"),
     real(Target, "ca-cert"),
+    real(Target, "insecure").switch(),
+    real(Target, "ready-timeout"),
     real(Target, "extra-body"),
     real(Target, "allow-eos").switch(),
     real(Target, "prompts"),

@@ -29,6 +29,8 @@ pub enum WarningCode {
     EventsWithoutRequest = "events_without_request",
     /// The token counts of prompts are estimated from their text.
     GuessedPromptTokens = "guessed_prompt_tokens",
+    /// An open loop may need more files than the process may open.
+    FewOpenFiles = "few_open_files",
     /// Requests waited where no gauge of the server sees them.
     HiddenQueue = "hidden_queue",
     /// The server refuses `ignore_eos`.
@@ -61,6 +63,10 @@ pub enum WarningCode {
     Recovered = "recovered",
     /// Scrapes failed or were missed.
     ScrapeGaps = "scrape_gaps",
+    /// A proxy of the environment was not used.
+    ProxyUnused = "proxy_unused",
+    /// A source of metrics has more series than are kept.
+    SeriesLeftOut = "series_left_out",
     /// Some layers keep the tokens of a window only.
     SlidingWindow = "sliding_window",
     /// The disk could not keep up.

@@ -25,7 +25,18 @@ pub mod vllm_log;
 fn excerpt(bytes: &[u8]) -> String {
     const SHOWN: usize = 80;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
-    text.trim().chars().take(SHOWN).collect()
+    plain(&text).chars().take(SHOWN).collect()
+}
+
+/// A text of somebody else on one line, without what a terminal or a page would obey: control characters, and those
+/// that turn the direction of writing.
+pub fn plain(text: &str) -> String {
+    let obeyed = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    let words: String = text.chars().map(|c| if obeyed(c) { ' ' } else { c }).collect();
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The first `bytes` of a text, cut between characters.

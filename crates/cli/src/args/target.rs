@@ -20,6 +20,9 @@ pub(crate) struct TargetArgs {
     pub(crate) endpoint: Endpoint,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
+    /// Wait this long for a server that does not listen yet or is loading its model (503) [default: 1m, for 503 alone]
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    pub(crate) ready_timeout: Option<Duration>,
     /// JSON object merged into every request body
     #[arg(long, value_name = "JSON")]
     pub(crate) extra_body: Option<String>,
@@ -39,7 +42,7 @@ pub(crate) struct TargetArgs {
 #[command(next_help_heading = "Server")]
 pub(crate) struct AccessArgs {
     /// Environment variable that holds the API key; it is neither stored nor printed
-    #[arg(long, value_name = "NAME", default_value = "OPENAI_API_KEY")]
+    #[arg(long, value_name = "NAME", default_value = API_KEY_ENV)]
     pub(crate) api_key_env: String,
     /// A further header, 'Name: value'; may be repeated
     #[arg(long, value_name = "HEADER")]
@@ -47,7 +50,13 @@ pub(crate) struct AccessArgs {
     /// Trust the certificate authorities of this PEM file beside the system's
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_cert: Option<PathBuf>,
+    /// Do not verify who answers: for a test server with a certificate of nobody
+    #[arg(long)]
+    pub(crate) insecure: bool,
 }
+
+/// Where the key is looked for when no flag says so.
+pub(crate) const API_KEY_ENV: &str = "OPENAI_API_KEY";
 
 /// The sampler of `/metrics`.
 #[derive(Debug, Clone, clap::Args)]
@@ -88,7 +97,8 @@ pub(crate) struct ClientArgs {
     /// The next token must come within this time
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub(crate) token_timeout: Option<Duration>,
-    /// Once sending has stopped, requests in flight may take this long before they are cancelled
+    /// Once sending has stopped, requests in flight may take this long before they are cancelled [default: as long as they
+    /// need, 1.5s after Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub(crate) drain_timeout: Option<Duration>,
     /// Threads that drive load [default: all cores but one, at most 4]

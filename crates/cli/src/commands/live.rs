@@ -32,7 +32,7 @@ pub(crate) struct Measured {
 
 /// Drives the server at `url`, then explains.
 pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Outcome> {
-    let interrupts = Interrupts::watch(args.output.quiet)?;
+    let interrupts = Interrupts::watch_one(args.output.quiet)?;
     let measured = measure(args, url, settings, &interrupts)?;
     let (_, outcome) = present::present(&measured.dir, &args.output)?;
     if args.client.strict && measured.bottleneck {

@@ -40,12 +40,13 @@ pub(crate) fn shown<'a>(words: impl IntoIterator<Item = &'a OsString>) -> Vec<St
 }
 
 /// Flags whose values may hold secrets.
-pub(super) const HIDDEN: [&str; 2] = ["--header", "--restart-cmd"];
+pub(super) const HIDDEN: &[&str] = &["--header", "--restart-cmd", "--url", "--metrics-url"];
 
-/// The name of a header is no secret.
+/// The name of a header is no secret, nor is most of a URL.
 pub(super) fn without_value(flag: &str, value: &str) -> String {
     match (flag, value.split_once(':')) {
         ("--header", Some((name, _))) => format!("{name}: ..."),
+        ("--url" | "--metrics-url", _) => precipice_drive::without_secrets(value),
         _ => "...".to_owned(),
     }
 }
@@ -59,6 +60,11 @@ mod tests {
         let line =
             ["p", "run", "--header", "X-Key: a", "--header=X-Key: b", "--restart-cmd", "K=c go", "-c", "2"];
         let kept = command_line(line.map(str::to_owned));
+        let url = ["p", "run", "--url", "http://me:pass@host/v1?key=abc&api-version=2"];
+        assert_eq!(
+            command_line(url.map(str::to_owned)),
+            "precipice run --url 'http://***@host/v1?key=***&api-version=2'"
+        );
         assert_eq!(kept, "precipice run --header 'X-Key: ...' '--header=X-Key: ...' --restart-cmd ... -c 2");
     }
 }

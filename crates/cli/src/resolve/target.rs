@@ -1,9 +1,10 @@
 //! The server flags as a target and what the preflight is to find out.
 
-use crate::args::target::{AccessArgs, ClientArgs, Endpoint, Prompts, SamplerArgs, TargetArgs};
+use crate::args::target::{API_KEY_ENV, AccessArgs, ClientArgs, Endpoint, Prompts, SamplerArgs, TargetArgs};
 use crate::outcome::usage;
+use crate::printer;
 use anyhow::Result;
-use precipice_drive::preflight::{PromptChoice, Wants};
+use precipice_drive::preflight::{PromptChoice, ReadyWait, Wants};
 use precipice_drive::{
     Load, MetricsSource, Retries, Schedule, Secret, Stop, Target, TargetOptions, Timeouts,
 };
@@ -25,10 +26,23 @@ pub(crate) fn access(args: &AccessArgs, url: &str) -> Result<TargetOptions> {
     Ok(TargetOptions {
         url: url.to_owned(),
         headers: args.header.iter().map(|header| split(header)).collect::<Result<_>>()?,
-        api_key: std::env::var(&args.api_key_env).ok().filter(|key| !key.is_empty()).map(Secret::new),
+        api_key: api_key(&args.api_key_env)?,
         ca_cert: args.ca_cert.clone(),
+        insecure: args.insecure,
         ..TargetOptions::default()
     })
+}
+
+/// The key that a variable holds. One that was named must be set.
+fn api_key(variable: &str) -> Result<Option<Secret>> {
+    match std::env::var(variable).map(|key| key.trim().to_owned()) {
+        Ok(key) if !key.is_empty() => Ok(Some(Secret::new(key))),
+        Err(std::env::VarError::NotUnicode(_)) => {
+            Err(usage(format!("--api-key-env {variable}: its value is no text that can be sent")))
+        }
+        _ if variable == API_KEY_ENV => Ok(None),
+        _ => Err(usage(format!("--api-key-env {variable}: that variable is not set, or empty"))),
+    }
 }
 
 /// Resolves the target itself.
@@ -58,6 +72,12 @@ pub(crate) fn wants(
         extra: extra_body(args)?,
         metrics: sampler.metrics_url.iter().map(|url| metrics(url, options)).collect::<Result<_>>()?,
         no_metrics: sampler.no_metrics,
+        ready: ReadyWait {
+            limit: args.ready_timeout.unwrap_or(ReadyWait::default().limit),
+            for_start: args.ready_timeout.is_some(),
+            note: Some(|line| printer::note(line)),
+        },
+        at_most: facts.requests,
     })
 }
 

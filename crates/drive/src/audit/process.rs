@@ -25,6 +25,17 @@ pub(crate) fn peak_rss_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// Lets the process open as many files as the system allows it: the soft limit (1,024 as a rule) is for programs that
+/// use `select`.
+pub(crate) fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        // Where the system refuses, the lower limit holds and is checked.
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
+    }
+}
+
 /// Files that the process may have open, and how many local ports it may use; `None` where there is no limit or
 /// none is told.
 pub(crate) fn socket_limits() -> (Option<u64>, Option<u64>) {

@@ -25,11 +25,11 @@ const READ_BUFFER: usize = 256 << 10;
 /// How soon a lane asks again when the feed is behind.
 const STARVED: Ns = Ns(500_000);
 
+/// How long requests in flight may take after an interrupt, where the user says nothing else.
+const INTERRUPT_DRAIN: Duration = Duration::from_millis(1_500);
 /// How long a connection may linger after `[DONE]` before it is dropped. A server that ends its transfer does so within
 /// the same burst.
 const LINGER: Ns = Ns(20_000_000);
-/// Connections that are being opened at once ahead of the load: fewer than the usual backlog of a listener.
-const OPENING: usize = 64;
 
 /// One part of the load: the warm-up or the run itself.
 pub(crate) struct Part<'a> {
@@ -52,18 +52,18 @@ pub(crate) struct Part<'a> {
 
 /// A thread of the load path. Its connections outlive a part, so that the run finds them open after the warm-up.
 pub(crate) struct Lane {
-    clock: Clock,
-    poll: Poll,
+    pub(super) clock: Clock,
+    pub(super) poll: Poll,
     alarm: Alarm,
-    connections: Slab<Connection>,
-    idle: Vec<usize>,
+    pub(super) connections: Slab<Connection>,
+    pub(super) idle: Vec<usize>,
     /// Connections with more to read.
-    unread: Vec<usize>,
+    pub(super) unread: Vec<usize>,
     /// Connections that had to be dropped after `[DONE]`, one after another: then no client waits for one.
     lingered: u32,
-    buffer: Vec<u8>,
-    outlet: Outlet,
-    tally: Tally,
+    pub(super) buffer: Vec<u8>,
+    pub(super) outlet: Outlet,
+    pub(super) tally: Tally,
     pulse: Pulse,
     /// Since when each free client is free, in order.
     free: VecDeque<Ns>,
@@ -100,65 +100,6 @@ impl Lane {
             stale: 0,
             told_tokens: 0,
         })
-    }
-
-    /// Opens connections ahead of the load, until so many are open or for at most `limit`: the first wave of a closed
-    /// loop measures the server's answers and not its listener. One that can't be opened is met by its request.
-    ///
-    /// # Errors
-    /// The poll of the system failed.
-    pub(crate) fn open_ahead(
-        &mut self,
-        origin: &Origin,
-        count: usize,
-        limit: Duration,
-        shared: &Shared,
-    ) -> io::Result<()> {
-        let until = self.clock.now() + ns(limit);
-        let mut events = Events::with_capacity(1024);
-        let mut wanted = count.saturating_sub(self.idle.len());
-        let mut opening = 0;
-        loop {
-            while wanted > 0 && opening < OPENING {
-                wanted -= 1;
-                let now = self.clock.now();
-                let Ok(socket) = Socket::open(origin, origin.addresses[0]) else { return Ok(()) };
-                opening += usize::from(self.enter(socket, now, None).is_ok());
-            }
-            if opening == 0 || self.clock.now() >= until || shared.order() != Order::Go {
-                return Ok(());
-            }
-            match self.poll.poll(&mut events, Some(Duration::from_millis(20))) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                polled => polled?,
-            }
-            for event in &events {
-                let key = event.token().0;
-                let Some(connection) = self.connections.get_mut(key) else { continue };
-                let was_opening = matches!(connection.stage, Stage::Connecting | Stage::Handshaking);
-                let mut bench = Bench {
-                    clock: &self.clock,
-                    buffer: &mut self.buffer,
-                    outlet: &mut self.outlet,
-                    tally: &mut self.tally,
-                };
-                let closed = event.is_read_closed() || event.is_error();
-                match connection.turn(event.is_readable(), closed, &mut bench) {
-                    Turn::Goes => continue,
-                    Turn::Rests => self.idle.push(key),
-                    Turn::More => {
-                        self.unread.push(key);
-                        continue;
-                    }
-                    // The server hung up, or TLS failed.
-                    _ => {
-                        self.idle.retain(|idle| *idle != key);
-                        self.hang_up(key);
-                    }
-                }
-                opening -= usize::from(was_opening);
-            }
-        }
     }
 
     /// Runs one part to its end.
@@ -254,7 +195,9 @@ impl Lane {
                 cancel = true;
             }
         }
-        if let (Some(drain), Some(stopped)) = (part.load.stop.drain, part.shared.stopped_at()) {
+        let interrupted = part.shared.order() != Order::Go;
+        let drain = part.load.stop.drain.or(interrupted.then_some(INTERRUPT_DRAIN));
+        if let (Some(drain), Some(stopped)) = (drain, part.shared.stopped_at()) {
             cancel |= now.since(stopped) >= ns(drain);
         }
         if part.feed.is_closed() {
@@ -396,7 +339,7 @@ impl Lane {
     }
 
     /// Takes a socket that is being opened into the poll; gives the attempt back where that fails.
-    fn enter(
+    pub(super) fn enter(
         &mut self,
         mut socket: Socket,
         now: Ns,
@@ -464,7 +407,7 @@ impl Lane {
     }
 
     /// Closes a connection.
-    fn hang_up(&mut self, key: usize) -> Option<Box<Attempt>> {
+    pub(super) fn hang_up(&mut self, key: usize) -> Option<Box<Attempt>> {
         let mut connection = self.connections.try_remove(key)?;
         // Closing the file takes it out of the poll as well; an error has no consequence.
         self.poll.registry().deregister(connection.socket.tcp()).ok();
@@ -489,6 +432,7 @@ impl Lane {
     /// Writes the row of an attempt; `free` its client.
     fn close(&mut self, part: &Part<'_>, mut attempt: Box<Attempt>, ending: Ending, now: Ns, free: bool) {
         let mut row = attempt.close(now, ending, &mut self.outlet);
+        row.message = row.message.map(|message| part.origin.redact(message));
         if row.phase == Phase::Steady
             && let Some(last) = part.feed.last_taken().or(part.shared.stopped_at())
             && now >= last

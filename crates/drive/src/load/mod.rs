@@ -6,10 +6,12 @@
 //! | [`lane`] | the loop: one thread, its connections, its clients |
 //! | [`connection`] | one connection and the attempt that it carries |
 //! | [`attempt`] | one attempt: what was seen of it so far |
+//! | [`ahead`] | connections that are open before the load begins |
 //! | [`alarm`] | waking up for a send |
 //! | [`outlet`] | rows on their way to the sink |
 //! | [`retrying`] | further attempts that wait for their time |
 
+pub(crate) mod ahead;
 pub(crate) mod alarm;
 pub(crate) mod attempt;
 pub(crate) mod connection;

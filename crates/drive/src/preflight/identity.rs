@@ -1,19 +1,35 @@
 //! Which engine it is, its version, its limits.
 
-use crate::fetch::{Fetcher, Reply};
-use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT, PreflightError, page};
+use crate::fetch::{FetchError, Fetcher, Reply};
+use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT, PreflightError, ReadyWait, page};
 use crate::sampler::MetricsSource;
+use crate::stream::said;
 use crate::target::Target;
 use precipice_dialect::Engine;
 use precipice_record::{ServerFacts, Warning, WarningCode};
+use precipice_wire::openai::{ModelInfo, parse_models};
 use precipice_wire::prometheus;
 use serde_json::Value;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a question is asked whose answer failed, and the wait before the second time; each further one is twice
+/// as long.
+const TRIES: u32 = 3;
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
+/// How often a server is asked whether it has loaded its model, and how often that is said.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+const BETWEEN_NOTES: Duration = Duration::from_secs(10);
+/// Names of models that a message holds.
+const NAMES_SHOWN: usize = 8;
 
 /// What was found.
 #[derive(Debug, Default)]
 pub(crate) struct Identity {
     pub server: ServerFacts,
     pub warnings: Vec<Warning>,
+    /// The target, where its API is elsewhere than was thought.
+    pub moved: Option<Target>,
 }
 
 /// Asks for the models and then, in the words of each engine, for what it is. `pages` are where its metrics may be:
@@ -23,20 +39,30 @@ pub(crate) fn identify(
     target: &Target,
     wanted: Option<&str>,
     pages: &[MetricsSource],
+    ready: ReadyWait,
 ) -> Result<Identity, PreflightError> {
-    let reply = get(fetcher, target, "/v1/models")?;
+    let mut reply = when_ready(fetcher, target, ready)?;
     let mut found = Identity::default();
-    let list = models(target, &reply, wanted)?;
+    if reply.head.status == 404
+        && let Some(other) = target.at_base()
+        && let Ok(there) = get(fetcher, &other.api_path("/models"))
+        && there.head.status == 200
+        && parse_models(&there.body).is_ok()
+    {
+        (reply, found.moved) = (there, Some(other));
+    }
+    let (list, closed) = models(target, &reply, wanted)?;
     let engine = engine(&reply, &list).or_else(|| pages.iter().find_map(engine_of_page));
     let chosen = choose(&list, wanted, engine == Some(Engine::LlamaCpp))?;
-    found.server.model = chosen.and_then(|model| text(model, "id")).or_else(|| wanted.map(str::to_owned));
-    found.server.max_model_len = chosen.and_then(|model| count(model, "/max_model_len"));
-    found.server.model_root = chosen.and_then(root).map(str::to_owned);
+    found.server.model = chosen.map(|model| model.id.clone()).or_else(|| wanted.map(str::to_owned));
+    found.server.max_model_len = chosen.and_then(|model| model.max_model_len);
+    found.server.model_root = chosen.and_then(|model| model.root.clone());
     if list.is_empty() {
-        found.warnings.push(Warning::new(
-            WarningCode::NoModelList,
-            "The server does not list its models, so the model's name and its window could not be checked.",
-        ));
+        let answer = closed.map(|said| format!(" (it answered {said})")).unwrap_or_default();
+        let text = format!(
+            "The server does not list its models{answer}, so the model's name and its window could not be checked."
+        );
+        found.warnings.push(Warning::new(WarningCode::NoModelList, target.origin.redact(text)));
     }
     match engine {
         Some(Engine::LlamaCpp) => llama_cpp(fetcher, target, &mut found),
@@ -46,45 +72,102 @@ pub(crate) fn identify(
     Ok(found)
 }
 
-fn get(fetcher: &mut Fetcher, target: &Target, path: &str) -> Result<Reply, PreflightError> {
-    fetcher
-        .fetch("GET", &target.path(path), None, ASK_TIMEOUT, ANSWER_LIMIT)
-        .map_err(PreflightError::Unreachable)
+/// The list of models, once the server has loaded one.
+fn when_ready(fetcher: &mut Fetcher, target: &Target, ready: ReadyWait) -> Result<Reply, PreflightError> {
+    let path = target.api_path("/models");
+    let begun = Instant::now();
+    let mut noted: Option<Instant> = None;
+    loop {
+        let answer = get(fetcher, &path);
+        let waits = begun.elapsed() < ready.limit;
+        let state = match answer {
+            Ok(reply) if reply.head.status == 503 => {
+                let said = target.origin.redact(said(&reply.body));
+                if !waits {
+                    let url = target.origin.url.to_string();
+                    return Err(PreflightError::Loading { url, said, limit: ready.limit });
+                }
+                format!("the server is loading its model (503: {said})")
+            }
+            Ok(reply) => return Ok(reply),
+            Err(FetchError::Connect { source, .. }) if ready.for_start && waits => {
+                format!("nobody answers yet ({source})")
+            }
+            Err(error) => return Err(PreflightError::Unreachable(error)),
+        };
+        if let Some(note) = ready.note
+            && noted.is_none_or(|last| last.elapsed() >= BETWEEN_NOTES)
+        {
+            let (passed, limit) = (begun.elapsed().as_secs(), ready.limit.as_secs());
+            note(&format!("{state}: waiting, {passed} of at most {limit} s (--ready-timeout)"));
+            noted = Some(Instant::now());
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// One failing answer is no verdict: what fails is asked again.
+fn get(fetcher: &mut Fetcher, path: &str) -> Result<Reply, FetchError> {
+    let mut wait = BETWEEN_TRIES;
+    for _ in 1..TRIES {
+        match fetcher.fetch("GET", path, None, ASK_TIMEOUT, ANSWER_LIMIT) {
+            Ok(reply) if matches!(reply.head.status, 500 | 502 | 504 | 429) => {}
+            Err(FetchError::Broken(_) | FetchError::Http(_)) => {}
+            answer => return answer,
+        }
+        thread::sleep(wait);
+        wait *= 2;
+    }
+    fetcher.fetch("GET", path, None, ASK_TIMEOUT, ANSWER_LIMIT)
 }
 
 /// A JSON answer with status 200, or nothing: what an engine does not know it answers with 404.
 fn ask(fetcher: &mut Fetcher, target: &Target, path: &str) -> Option<Value> {
-    let reply = get(fetcher, target, path).ok()?;
+    let reply = get(fetcher, &target.path(path)).ok()?;
     if reply.head.status == 200 { serde_json::from_slice(&reply.body).ok() } else { None }
 }
 
-fn models(target: &Target, reply: &Reply, wanted: Option<&str>) -> Result<Vec<Value>, PreflightError> {
-    let url = || target.origin.url.to_string();
-    let other =
-        |what: String| PreflightError::NotOpenAi { url: url(), path: target.path("/v1/models"), what };
-    match reply.head.status {
-        200 => {}
-        status @ (401 | 403) => return Err(PreflightError::Unauthorized { url: url(), status }),
-        // A server may have no list; then the model must be named.
-        404 if wanted.is_some() => return Ok(Vec::new()),
-        status => return Err(other(format!("status {status}"))),
-    }
-    let Ok(body) = serde_json::from_slice::<Value>(&reply.body) else {
-        let begins: String = String::from_utf8_lossy(&reply.body).trim().chars().take(60).collect();
-        return Err(other(format!("something that is not JSON (it begins with {begins:?})")));
+/// The models, and where there is no list but a name, what was answered instead.
+fn models(
+    target: &Target,
+    reply: &Reply,
+    wanted: Option<&str>,
+) -> Result<(Vec<ModelInfo>, Option<String>), PreflightError> {
+    let url = target.origin.url.to_string();
+    let words = target.origin.redact(said(&reply.body));
+    let status = reply.head.status;
+    let said =
+        if words.is_empty() { format!("status {status}") } else { format!("status {status}: {words}") };
+    let other = |what: String| PreflightError::NotOpenAi {
+        url: url.clone(),
+        path: target.origin.redact(target.api_path("/models")),
+        what,
     };
-    match body["data"].as_array() {
-        Some(list) => Ok(list.clone()),
-        None => Err(other("JSON without a list of models".to_owned())),
+    match status {
+        200 => {}
+        // A server may have no list, or keep it to itself; then the model must be named.
+        403..=405 | 501 if wanted.is_some() => return Ok((Vec::new(), Some(said))),
+        401 | 403 => return Err(PreflightError::Unauthorized { url, said }),
+        300..=399 => {
+            let place = reply.head.location.as_deref().map(precipice_wire::plain);
+            let place = place.map_or_else(|| "elsewhere".to_owned(), |place| target.origin.redact(place));
+            return Err(other(format!("status {status} and points to {place}, which is the URL to give")));
+        }
+        _ => return Err(other(said)),
+    }
+    match parse_models(&reply.body) {
+        Ok(list) => Ok((list, None)),
+        Err(refused) if serde_json::from_slice::<Value>(&reply.body).is_ok() => {
+            Err(other(format!("JSON without a list of models ({})", refused.reason)))
+        }
+        Err(refused) => {
+            Err(other(format!("something that is not JSON (it begins with {:?})", refused.begins)))
+        }
     }
 }
 
 fn text(value: &Value, name: &str) -> Option<String> {
     value[name].as_str().map(str::to_owned)
-}
-
-fn root(model: &Value) -> Option<&str> {
-    model["root"].as_str().filter(|root| !root.is_empty())
 }
 
 fn count(value: &Value, pointer: &str) -> Option<u32> {
@@ -93,34 +176,52 @@ fn count(value: &Value, pointer: &str) -> Option<u32> {
 
 /// The model to drive. llama.cpp serves its one model under every name.
 fn choose<'a>(
-    list: &'a [Value],
+    list: &'a [ModelInfo],
     wanted: Option<&str>,
     any: bool,
-) -> Result<Option<&'a Value>, PreflightError> {
-    let names = || {
-        let names: Vec<String> = list.iter().filter_map(|model| text(model, "id")).collect();
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-    };
+) -> Result<Option<&'a ModelInfo>, PreflightError> {
     let Some(wanted) = wanted else {
         // Adapters name the model that they adapt; several names of one model share its root.
-        let mut bases = list.iter().filter(|model| model["parent"].is_null());
+        let mut bases = list.iter().filter(|model| model.parent.is_none());
         let first = bases.next();
-        let same = |other: &Value| root(other).is_some() && first.and_then(root) == root(other);
+        let same = |other: &ModelInfo| {
+            other.root.is_some() && first.and_then(|first| first.root.as_ref()) == other.root.as_ref()
+        };
         return match first {
             Some(first) if bases.all(same) => Ok(Some(first)),
-            _ => Err(PreflightError::WhichModel(names())),
+            _ => Err(PreflightError::WhichModel(names(list, ""))),
         };
     };
-    match list.iter().find(|model| model["id"] == wanted) {
+    match list.iter().find(|model| model.id == wanted) {
         Some(model) => Ok(Some(model)),
         None if list.is_empty() => Ok(None),
         None if any => Ok(list.first()),
-        None => Err(PreflightError::UnknownModel { model: wanted.to_owned(), served: names() }),
+        None => Err(PreflightError::UnknownModel { model: wanted.to_owned(), served: names(list, wanted) }),
     }
 }
 
-fn engine(reply: &Reply, list: &[Value]) -> Option<Engine> {
-    let owner = list.first().and_then(|model| model["owned_by"].as_str()).unwrap_or_default();
+/// A few names of a list that may be long: those first that hold a part of the wanted one.
+fn names(list: &[ModelInfo], wanted: &str) -> String {
+    let wanted = wanted.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let near = |model: &&ModelInfo| {
+        let known = model.id.to_lowercase();
+        let part: String = wanted.chars().take(5).collect();
+        !(part.len() > 2 && known.contains(&part))
+    };
+    let mut shown: Vec<&ModelInfo> = list.iter().collect();
+    shown.sort_by_key(near);
+    let more = shown.len().saturating_sub(NAMES_SHOWN);
+    shown.truncate(NAMES_SHOWN);
+    let text = shown.iter().map(|model| model.id.as_str()).collect::<Vec<_>>().join(", ");
+    match (text.is_empty(), more) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => text,
+        (false, more) => format!("{text} and {more} more"),
+    }
+}
+
+fn engine(reply: &Reply, list: &[ModelInfo]) -> Option<Engine> {
+    let owner = list.first().and_then(|model| model.owned_by.as_deref()).unwrap_or_default();
     let server = reply.head.server.as_deref().unwrap_or_default();
     match owner {
         "vllm" => Some(Engine::Vllm),

@@ -42,6 +42,24 @@ pub enum PromptChoice {
     Text,
 }
 
+/// How long to wait for a server that is not ready yet.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadyWait {
+    /// `--ready-timeout`: at most this long.
+    pub limit: Duration,
+    /// Also for one that does not listen yet, and not only for one that says 503.
+    pub for_start: bool,
+    /// Is given a line of progress now and then.
+    pub note: Option<fn(&str)>,
+}
+
+impl Default for ReadyWait {
+    /// A minute, for one that says 503.
+    fn default() -> Self {
+        Self { limit: Duration::from_mins(1), for_start: false, note: None }
+    }
+}
+
 /// What the run will need of the server.
 #[derive(Debug, Clone, Default)]
 pub struct Wants {
@@ -63,6 +81,10 @@ pub struct Wants {
     pub metrics: Vec<MetricsSource>,
     /// `--no-metrics`
     pub no_metrics: bool,
+    /// How long to wait until it is ready.
+    pub ready: ReadyWait,
+    /// Requests of the plan, where their number is known: an open loop may have all of them in flight.
+    pub at_most: Option<u64>,
 }
 
 /// What was found.
@@ -89,7 +111,9 @@ pub enum PreflightError {
     #[error("--url: {0}")]
     Unreachable(#[source] FetchError),
     /// Somebody answers, but not as OpenAI's API does.
-    #[error("--url {url}: GET {path} answered {what}; give the base URL of an OpenAI-compatible server")]
+    #[error(
+        "--url {url}: GET {path} answered {what}; give the base URL of an OpenAI-compatible server, or --model where it has no list of models"
+    )]
     NotOpenAi {
         /// The base.
         url: String,
@@ -100,13 +124,23 @@ pub enum PreflightError {
     },
     /// The key is missing or wrong.
     #[error(
-        "--url {url}: the server wants an API key (status {status}); put it in an environment variable and name that with --api-key-env"
+        "--url {url}: the server wants an API key ({said}); put it in an environment variable and name that with --api-key-env, or name the model with --model if only the list of models is closed"
     )]
     Unauthorized {
         /// The base.
         url: String,
-        /// 401 or 403.
-        status: u16,
+        /// Status and words.
+        said: String,
+    },
+    /// It never became ready.
+    #[error("--url {url}: the server is loading its model (503: {said}), still so after {} s; wait longer with --ready-timeout", limit.as_secs())]
+    Loading {
+        /// The base.
+        url: String,
+        /// Its words.
+        said: String,
+        /// How long was waited.
+        limit: Duration,
     },
     /// The model is not served.
     #[error("--model {model}: not served there; it serves {served}")]
@@ -176,11 +210,14 @@ pub enum PreflightError {
 /// # Errors
 /// [`PreflightError`], each naming its flag.
 pub fn preflight(target: &Target, wants: &Wants) -> Result<Preflight, PreflightError> {
-    check_sockets(wants)?;
+    let few_files = check_sockets(wants)?;
     let mut target = target.clone();
     let mut fetcher = Fetcher::new(target.origin.clone());
     let pages = sources(&target, wants);
-    let mut found = identity::identify(&mut fetcher, &target, wants.model.as_deref(), &pages)?;
+    let mut found = identity::identify(&mut fetcher, &target, wants.model.as_deref(), &pages, wants.ready)?;
+    if let Some(moved) = found.moved.take() {
+        target = moved;
+    }
     if let Some(peer) = fetcher.peer() {
         target.origin.prefer(peer);
     }
@@ -193,6 +230,8 @@ pub fn preflight(target: &Target, wants: &Wants) -> Result<Preflight, PreflightE
     let metrics = metrics(pages, wants, &mut found.warnings)?;
     let asked = probe::Asked { wants, model: found.server.model.as_deref(), engine: found.server.engine };
     let probed = probe::probe(&mut fetcher, &target, &asked)?;
+    found.warnings.extend(unused_proxy(&target));
+    found.warnings.extend(few_files);
     found.warnings.extend(probed.warnings);
     found.server.url = Some(target.origin.url.to_string());
     found.server.metrics_urls = metrics.iter().map(MetricsSource::url).collect();
@@ -206,16 +245,44 @@ pub fn preflight(target: &Target, wants: &Wants) -> Result<Preflight, PreflightE
     })
 }
 
-fn check_sockets(wants: &Wants) -> Result<(), PreflightError> {
-    let Some(needed) = wants.in_flight.map(u64::from) else { return Ok(()) };
+/// A proxy of the environment is not used: it would hide what is measured. Who set one is told so.
+fn unused_proxy(target: &Target) -> Option<Warning> {
+    let names: [&str; 2] =
+        if target.origin.url.tls { ["https_proxy", "HTTPS_PROXY"] } else { ["http_proxy", "HTTP_PROXY"] };
+    let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let name = names.into_iter().chain(["all_proxy", "ALL_PROXY"]).find(set)?;
+    if target.origin.addresses.iter().all(|address| address.ip().is_loopback()) {
+        return None;
+    }
+    let text = format!(
+        "{name} is set and not used: a proxy would be measured along with the server. The server was reached directly."
+    );
+    Some(Warning::new(WarningCode::ProxyUnused, text).with("variable", name))
+}
+
+fn check_sockets(wants: &Wants) -> Result<Option<Warning>, PreflightError> {
+    process::raise_file_limit();
     let (files, ports) = process::socket_limits();
+    let Some(needed) = wants.in_flight.map(u64::from) else { return Ok(few_files(wants, files)) };
     if let Some(limit) = files.filter(|limit| needed + OTHER_FILES > *limit) {
         return Err(PreflightError::Files { needed, limit });
     }
     match ports {
         Some(limit) if needed > limit => Err(PreflightError::Ports { needed, limit }),
-        _ => Ok(()),
+        _ => Ok(None),
     }
+}
+
+/// How many an open loop without a cap will have in flight is not known before; all of them is the worst.
+fn few_files(wants: &Wants, files: Option<u64>) -> Option<Warning> {
+    let (requests, limit) = (wants.at_most?, files?);
+    let text = format!(
+        "The load is an open loop of {requests} requests and this machine lets a process open {limit} files: beyond \
+         that many at once requests fail in the client. Cap them with --max-in-flight, or raise the limit (ulimit -n)."
+    );
+    let warning =
+        Warning::new(WarningCode::FewOpenFiles, text).with("requests", requests).with("limit", limit);
+    (requests + OTHER_FILES > limit).then_some(warning)
 }
 
 /// Where metrics may be: where the user says, else at the server's own page.

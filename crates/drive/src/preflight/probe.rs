@@ -8,7 +8,12 @@ use crate::target::Target;
 use precipice_dialect::Engine;
 use precipice_record::{FailureKind, Warning, WarningCode};
 use precipice_workload::{Arrival, PlannedRequest, Prompt, TokenRun, WordFit};
+use std::thread;
 use std::time::Duration;
+
+/// How often a probe is sent that fails, and the wait in between.
+const TRIES: u32 = 3;
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
 /// The first request of a server may load and compile for long.
 const FIRST_TIMEOUT: Duration = Duration::from_mins(3);
@@ -123,15 +128,22 @@ impl Session<'_> {
         Ok((WordFit::from_counts(&counts).unwrap_or_default(), facts))
     }
 
-    /// Sends; if the server minds `ignore_eos`, sends without.
+    /// Sends; if the server minds `ignore_eos`, sends without; if it fails, sends again.
     fn send_lenient(&mut self, prompt: &Prompt) -> Result<Facts, Refused> {
-        match self.send(prompt) {
-            Err((FailureKind::ClientError, said)) if self.form.ignore_eos && said.contains("ignore_eos") => {
-                self.form.ignore_eos = false;
-                self.send(prompt)
+        let mut answer = self.send(prompt);
+        for _ in 1..TRIES {
+            match &answer {
+                Err((FailureKind::ClientError, said))
+                    if self.form.ignore_eos && said.contains("ignore_eos") =>
+                {
+                    self.form.ignore_eos = false;
+                }
+                Err((kind, _)) if passes(*kind) => thread::sleep(BETWEEN_TRIES),
+                _ => break,
             }
-            sent => sent,
+            answer = self.send(prompt);
         }
+        answer.map_err(|(kind, said)| (kind, self.target.origin.redact(said)))
     }
 
     fn send(&mut self, prompt: &Prompt) -> Result<Facts, Refused> {
@@ -148,7 +160,7 @@ impl Session<'_> {
             .form
             .body(self.target, &planned)
             .map_err(|error| (FailureKind::ClientError, error.to_string()))?;
-        let path = self.target.path(self.target.endpoint.path());
+        let path = self.target.endpoint_path();
         let reply = self
             .fetcher
             .fetch("POST", &path, Some(&body), FIRST_TIMEOUT, ANSWER_LIMIT)
@@ -195,6 +207,25 @@ impl Session<'_> {
         }
         Probed { form: self.form, words: fit, warnings }
     }
+}
+
+/// A failure that may be over the next time.
+fn passes(kind: FailureKind) -> bool {
+    use FailureKind::{
+        ClosedBeforeResponse, Protocol, Reset, ServerError, StreamCut, StreamIncomplete, TooManyRequests,
+        Unavailable,
+    };
+    matches!(
+        kind,
+        ServerError
+            | Unavailable
+            | TooManyRequests
+            | Reset
+            | StreamCut
+            | StreamIncomplete
+            | ClosedBeforeResponse
+            | Protocol
+    )
 }
 
 /// The server understood and refused, in one of the ways in which servers do: vLLM tells of an id outside of the

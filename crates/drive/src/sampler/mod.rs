@@ -50,15 +50,19 @@ impl MetricsSource {
     /// [`TargetError`]
     pub fn new(url: &str, options: &TargetOptions) -> Result<Self, TargetError> {
         let url = Url::parse(url)?;
-        let path = if url.path.is_empty() { "/metrics".to_owned() } else { url.path.clone() };
+        let path = if url.path.is_empty() { "/metrics" } else { &url.path };
+        let path = match &url.query {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        };
         Ok(Self { origin: Origin::resolve(url, options)?, path })
     }
 
     /// The URL.
     pub fn url(&self) -> String {
         let mut url = self.origin.url.clone();
-        url.path = String::new();
-        format!("{url}{}", self.path)
+        self.path.split('?').next().unwrap_or_default().clone_into(&mut url.path);
+        url.to_string()
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::server::{Asked, EVENTS_HEAD, Server, Then, chunk, ending, good, token};
 use precipice_dialect::Engine;
 use precipice_drive::{
-    PreflightError, PromptChoice, PromptForm, Secret, Target, TargetError, TargetOptions, Wants, preflight,
+    PreflightError, PromptChoice, PromptForm, ReadyWait, Secret, Target, TargetError, TargetOptions, Wants,
+    preflight,
 };
 use precipice_wire::openai::Endpoint;
 use std::io::Write;
@@ -199,4 +200,119 @@ fn a_certificate_file_that_holds_none_names_its_flag() {
         ..TargetOptions::default()
     };
     assert!(matches!(Target::new(&options), Err(TargetError::CaCert(_))));
+}
+
+/// Its list of models is closed or odd, and everything else works.
+fn listing(answer: &'static str) -> Server {
+    Server::start(move |asked, stream| {
+        let path = asked.line.split(' ').nth(1).unwrap_or_default();
+        let answer = match path {
+            "/v1/models" => answer.to_owned(),
+            "/v1/completions" => good(8),
+            _ => json("404 Not Found", "{}"),
+        };
+        stream.write_all(answer.as_bytes()).ok();
+        Then::Keep
+    })
+}
+
+#[test]
+fn a_list_of_models_that_is_closed_or_missing_needs_a_name_and_its_words_are_kept() {
+    for status in ["403 Forbidden", "404 Not Found", "405 Method Not Allowed"] {
+        let closed: &'static str =
+            Box::leak(json(status, r#"{"error":{"message":"missing scope"}}"#).into_boxed_str());
+        let server = listing(closed);
+        let named = Wants { model: Some("m".to_owned()), ..Wants::default() };
+        let found = preflight(&target(&server.url(), Endpoint::Completions), &named).unwrap();
+        assert_eq!(found.server.model.as_deref(), Some("m"));
+        assert!(found.warnings.iter().any(|warning| warning.text.contains("missing scope")), "{status}");
+        let said = refusal(&server, &Wants::default());
+        assert!(said.contains("missing scope") && said.contains("--model"), "{said}");
+    }
+}
+
+#[test]
+fn a_bare_list_of_models_is_one() {
+    let list: &'static str = Box::leak(json("200 OK", r#"[{"id":"m","type":"chat"}]"#).into_boxed_str());
+    let server = listing(list);
+    let found = preflight(&target(&server.url(), Endpoint::Completions), &Wants::default()).unwrap();
+    assert_eq!(found.server.model.as_deref(), Some("m"));
+}
+
+#[test]
+fn a_long_list_of_models_is_cut() {
+    let models: Vec<String> = (0..420).map(|number| format!(r#"{{"id":"vendor/model-{number}"}}"#)).collect();
+    let list = json("200 OK", &format!(r#"{{"data":[{}]}}"#, models.join(",")));
+    let server = listing(Box::leak(list.into_boxed_str()));
+    let said = refusal(&server, &Wants::default());
+    assert!(said.len() < 400 && said.contains("412 more"), "{said}");
+}
+
+#[test]
+fn a_base_without_v1_is_found() {
+    let server = Server::start(|asked, stream| {
+        let answer = match asked.line.split(' ').nth(1).unwrap_or_default() {
+            "/api/models" => json("200 OK", r#"{"data":[{"id":"m"}]}"#),
+            "/api/completions" => good(8),
+            _ => json("404 Not Found", "{}"),
+        };
+        stream.write_all(answer.as_bytes()).ok();
+        Then::Keep
+    });
+    let url = format!("{}/api", server.url());
+    let found = preflight(&target(&url, Endpoint::Completions), &Wants::default()).unwrap();
+    assert_eq!(found.target.endpoint_path(), "/api/completions");
+}
+
+#[test]
+fn a_server_that_loads_its_model_is_waited_for() {
+    let server = Server::start(|asked, stream| {
+        let loading = r#"{"error":{"code":503,"message":"Loading model"}}"#;
+        let answer = match asked.line.split(' ').nth(1).unwrap_or_default() {
+            "/v1/models" if asked.number == 0 => json("503 Service Unavailable", loading),
+            "/v1/models" => json("200 OK", r#"{"data":[{"id":"m"}]}"#),
+            "/v1/completions" => good(8),
+            _ => json("404 Not Found", "{}"),
+        };
+        stream.write_all(answer.as_bytes()).ok();
+        Then::Keep
+    });
+    assert!(preflight(&target(&server.url(), Endpoint::Completions), &Wants::default()).is_ok());
+    let never = listing(Box::leak(json("503 Service Unavailable", "{}").into_boxed_str()));
+    let ready = ReadyWait { limit: std::time::Duration::ZERO, ..ReadyWait::default() };
+    let said = refusal(&never, &Wants { ready, ..Wants::default() });
+    assert!(said.contains("loading its model") && said.contains("--ready-timeout"), "{said}");
+}
+
+#[test]
+fn one_failing_answer_is_no_verdict() {
+    let server = Server::start(|asked, stream| {
+        let answer = match (asked.line.split(' ').nth(1).unwrap_or_default(), asked.number % 2) {
+            ("/v1/models" | "/v1/completions", 0) => json("500 Internal Server Error", "{}"),
+            ("/v1/models", _) => json("200 OK", r#"{"data":[{"id":"m","owned_by":"vllm"}]}"#),
+            ("/v1/completions", _) => good(8),
+            _ => json("404 Not Found", "{}"),
+        };
+        stream.write_all(answer.as_bytes()).ok();
+        Then::Keep
+    });
+    let wants = Wants { no_metrics: true, ..Wants::default() };
+    preflight(&target(&server.url(), Endpoint::Completions), &wants).unwrap();
+}
+
+/// A server that repeats the key in its error.
+#[test]
+fn a_key_that_the_server_repeats_is_not_shown() {
+    let server = Server::start(|_, stream| {
+        let said = json("401 Unauthorized", r#"{"error":{"message":"no such key: sk-very-secret"}}"#);
+        stream.write_all(said.as_bytes()).ok();
+        Then::Keep
+    });
+    let options = TargetOptions {
+        url: server.url(),
+        api_key: Some(Secret::new("sk-very-secret".to_owned())),
+        ..TargetOptions::default()
+    };
+    let said = preflight(&Target::new(&options).unwrap(), &Wants::default()).unwrap_err().to_string();
+    assert!(said.contains("no such key: ***") && !said.contains("very-secret"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! TLS: verified always, with an authority of one's own where given.
+//! TLS: verified, with an authority or a certificate of one's own where given, unless --insecure.
 
 use crate::server::{Test, good};
 use precipice_drive::{TargetOptions, Wants, preflight};
@@ -17,8 +17,12 @@ fn data(name: &str) -> PathBuf {
 
 /// Answers two requests a connection over TLS, as localhost.
 fn serve() -> SocketAddr {
-    let chain = vec![CertificateDer::from_pem_file(data("server.pem")).unwrap()];
-    let key = PrivateKeyDer::from_pem_file(data("server.key")).unwrap();
+    serve_as("server")
+}
+
+fn serve_as(name: &str) -> SocketAddr {
+    let chain = vec![CertificateDer::from_pem_file(data(&format!("{name}.pem"))).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(data(&format!("{name}.key"))).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -69,11 +73,31 @@ fn a_stream_over_tls_is_a_stream() {
 #[test]
 fn an_authority_that_is_not_ours_is_not_trusted() {
     let address = serve();
-    // A certificate that is not the server's issuer.
-    let (run, _) = Test::closed(1, 1).run_to(&options(Some("server.pem"), "127.0.0.1", address.port()));
+    // A certificate that is neither the server's nor its issuer's.
+    let options = options(Some("self-signed.pem"), "127.0.0.1", address.port());
+    let (run, _) = Test::closed(1, 1).run_to(&options);
     assert_eq!(run.requests[0].failure, Some(FailureKind::Tls), "{:?}", run.requests);
-    let target =
-        precipice_drive::Target::new(&options(Some("server.pem"), "127.0.0.1", address.port())).unwrap();
+    let target = precipice_drive::Target::new(&options).unwrap();
     let said = preflight(&target, &Wants::default()).unwrap_err().to_string();
     assert!(said.contains("--ca-cert"), "{said}");
+}
+
+/// What `openssl req -x509` makes: an authority by default, without a name that counts.
+#[test]
+fn a_self_signed_certificate_that_was_given_is_the_servers() {
+    let address = serve_as("self-signed");
+    let (run, _) = Test::closed(1, 2).run_to(&options(Some("self-signed.pem"), "127.0.0.1", address.port()));
+    assert!(run.requests.iter().all(precipice_record::RequestRow::completed), "{:?}", run.requests);
+}
+
+#[test]
+fn anybody_is_taken_for_the_server_only_where_that_was_said() {
+    let address = serve_as("self-signed");
+    let verified = options(None, "127.0.0.1", address.port());
+    let insecure = TargetOptions { insecure: true, ..verified };
+    let (run, _) = Test::closed(1, 2).run_to(&insecure);
+    assert!(run.requests.iter().all(precipice_record::RequestRow::completed), "{:?}", run.requests);
+    let other = options(Some("ca.pem"), "127.0.0.1", address.port());
+    let (run, _) = Test::closed(1, 1).run_to(&other);
+    assert_eq!(run.requests[0].failure, Some(FailureKind::Tls), "{:?}", run.requests);
 }

@@ -73,6 +73,13 @@ fn chinese(code: WarningCode) -> Option<&'static str> {
         WarningCode::IterationsNotPlaced => {
             "逐步日志没有用上：请用 `--metrics` 给出这次运行的采样，才能知道它在服务端生命里的位置。"
         }
+        WarningCode::FewOpenFiles => {
+            "负载是开环的 {requests} 条请求，而本机一个进程最多打开 {limit} 个文件：同时在飞超过这个数，请求会在客户端失败。用 `--max-in-flight` 限制，或提高上限（`ulimit -n`）。"
+        }
+        WarningCode::SeriesLeftOut => "指标页的序列太多：{left_out} 个没有保留（每个来源最多 {kept} 个）。",
+        WarningCode::ProxyUnused => {
+            "设置了环境变量 `{variable}` 但没有使用：代理会被一起测进去。请求直接发给了服务端。"
+        }
         WarningCode::NoModelList => "服务端没有 `/v1/models`，模型名和窗口长度无法核对。",
         WarningCode::NoUsage => "服务端不返回 usage，token 数以客户端计数为准。",
         WarningCode::PreemptionsUnresolved => {

@@ -147,8 +147,7 @@ fn visible_text(page: &str) -> String {
 }
 
 fn shorten(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    crate::cut(&words.join(" "), MESSAGE_BYTES).to_owned()
+    crate::cut(&crate::plain(text), MESSAGE_BYTES).to_owned()
 }
 
 #[cfg(test)]
@@ -176,6 +175,8 @@ mod tests {
         ] {
             assert_eq!(parse(body), (shape, message.to_owned()), "{body}");
         }
+        let hostile = ServerError::parse(br#"{"error":{"message":"\u001b]0;x\u0007\u001b[2JEVIL\u202eab"}}"#);
+        assert_eq!(hostile.message, "]0;x [2JEVIL ab");
         let error = ServerError::parse(br#"{"error":{"message":"m","type":"t","param":"p","code":"429"}}"#);
         assert_eq!(
             (error.kind.as_deref(), error.code, error.param.as_deref()),

@@ -15,6 +15,8 @@ pub struct ModelInfo {
     pub root: Option<String>,
     /// `vllm`, `llamacpp`, `sglang`, ...
     pub owned_by: Option<String>,
+    /// The model that it adapts, where it is an adapter.
+    pub parent: Option<String>,
 }
 
 /// The body is no list of models.
@@ -27,14 +29,16 @@ pub struct NotModels {
     pub begins: String,
 }
 
-/// Reads the body of `/v1/models`.
+/// Reads the body of `/v1/models`: an object with `data`, or (Together) the array alone. A name that can't be shown on
+/// one line is none.
 ///
 /// # Errors
-/// [`NotModels`] when it is not JSON with a `data` array.
+/// [`NotModels`] when it is neither.
 pub fn parse_models(body: &[u8]) -> Result<Vec<ModelInfo>, NotModels> {
     let refuse = |reason: String| NotModels { reason, begins: crate::excerpt(body) };
     let value: Value = serde_json::from_slice(body).map_err(|error| refuse(error.to_string()))?;
-    let list = value.get("data").and_then(Value::as_array).ok_or_else(|| refuse("no `data`".to_owned()))?;
+    let list = value.get("data").unwrap_or(&value);
+    let list = list.as_array().ok_or_else(|| refuse("no `data`".to_owned()))?;
     let text = |model: &Value, name: &str| model.get(name).and_then(Value::as_str).map(str::to_owned);
     let length = |model: &Value| {
         let length = model.get("max_model_len").or_else(|| model.pointer("/meta/n_ctx"))?;
@@ -44,10 +48,11 @@ pub fn parse_models(body: &[u8]) -> Result<Vec<ModelInfo>, NotModels> {
         .iter()
         .filter_map(|model| {
             Some(ModelInfo {
-                id: text(model, "id")?,
+                id: text(model, "id").filter(|id| crate::plain(id) == *id)?,
                 max_model_len: length(model),
-                root: text(model, "root"),
+                root: text(model, "root").filter(|root| !root.is_empty()),
                 owned_by: text(model, "owned_by"),
+                parent: text(model, "parent"),
             })
         })
         .collect())
@@ -71,9 +76,13 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_said() {
-        for body in ["<html>", "{}", "[]", "{\"data\":1}"] {
+        for body in ["<html>", "{}", "{\"data\":1}"] {
             assert!(parse_models(body.as_bytes()).is_err(), "{body}");
         }
+        assert_eq!(
+            parse_models(b"[{\"id\":\"m\"},{\"id\":\"\\u001b[2J\"}]").map(|models| models.len()),
+            Ok(1)
+        );
         assert_eq!(parse_models(b"{\"data\":[{},{\"id\":\"m\"}]}").map(|models| models.len()), Ok(1));
     }
 }
