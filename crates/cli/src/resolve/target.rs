@@ -75,7 +75,7 @@ pub(crate) fn wants(
         ready: ReadyWait {
             limit: args.ready_timeout.unwrap_or(ReadyWait::default().limit),
             for_start: args.ready_timeout.is_some(),
-            note: Some(|line| printer::note(line)),
+            note: Some(printer::note),
         },
         at_most: facts.requests,
     })
