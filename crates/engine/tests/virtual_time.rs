@@ -249,6 +249,19 @@ fn who_is_turned_away_waits_longer_each_time_and_tries_again() {
 }
 
 #[test]
+fn a_run_ends_with_its_load_however_patient_its_clients_are() {
+    let hours = Some(Ns(6 * 3_600_000_000_000));
+    let patient = Client { timeout: hours, first_token_timeout: hours, ..Client::default() };
+    let end = |client| run(&Setup { client, ..setup(EngineConfig::default()) }, Spec::closed(2, 8, 100, 50));
+    let (run, summary) = end(patient);
+    assert_eq!((run, summary.end), {
+        let (run, summary) = end(Client::default());
+        (run, summary.end)
+    });
+    assert!(summary.end < Ns(60_000_000_000), "{:?}", summary.end);
+}
+
+#[test]
 fn nobody_tries_again_after_the_end_of_sending() {
     let engine = EngineConfig { max_num_seqs: 2, ..EngineConfig::default() };
     let client =

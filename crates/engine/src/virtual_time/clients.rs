@@ -148,9 +148,16 @@ impl<'a> Clients<'a> {
         self.events.push(Reverse((time, self.serial, event)));
     }
 
-    /// When the next thing happens by itself.
-    pub(super) fn next_event(&self) -> Option<Ns> {
-        self.events.peek().map(|Reverse((time, ..))| *time)
+    /// When the next thing happens by itself. The patience with an attempt that has ended is nothing that happens: the
+    /// run would go on, idle, until the last of them runs out.
+    pub(super) fn next_event(&mut self) -> Option<Ns> {
+        while let Some(Reverse((time, _, event))) = self.events.peek().copied() {
+            match event {
+                Event::GiveUp { key, serial, .. } if self.attempt(key, serial).is_none() => self.events.pop(),
+                _ => return Some(time),
+            };
+        }
+        None
     }
 
     /// Lets everything happen that is due by `now`.
