@@ -27,14 +27,14 @@ pub(crate) struct Evidence<'a> {
     pub(crate) rows: BTreeMap<(u32, u16), usize>,
 }
 
-/// Names the cause of each gap. They come longest first.
-pub(crate) fn explain(gaps: &mut [Gap], evidence: &Evidence<'_>) {
+/// The gaps with the cause of each. They come longest first.
+pub(crate) fn explain(gaps: &[Gap], evidence: &Evidence<'_>) -> Vec<Gap> {
     let own = evidence.own(gaps);
     let mut returns: Vec<(f64, u32)> =
         gaps.iter().zip(&own).filter(|(_, own)| **own).map(|(gap, _)| (gap.to_s, gap.request)).collect();
     returns.sort_by(|a, b| a.0.total_cmp(&b.0));
     let firsts = evidence.first_tokens();
-    for (gap, own) in gaps.iter_mut().zip(own) {
+    let cause = |(gap, own): (&Gap, bool)| {
         let cause = if own {
             Cause::OwnPreemption
         } else if evidence.stalled(gap) {
@@ -44,8 +44,9 @@ pub(crate) fn explain(gaps: &mut [Gap], evidence: &Evidence<'_>) {
         } else {
             evidence.by_steps(gap)
         };
-        gap.cause = Some(cause);
-    }
+        Gap { cause: Some(cause), ..gap.clone() }
+    };
+    gaps.iter().zip(own).map(cause).collect()
 }
 
 impl Evidence<'_> {

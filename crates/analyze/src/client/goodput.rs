@@ -1,7 +1,7 @@
 //! Requests that kept a promise.
 
 use super::View;
-use super::latency::Latency;
+use super::latency::tpot;
 use super::streams::Streams;
 use crate::Slo;
 use crate::findings::Goodput;
@@ -9,17 +9,17 @@ use crate::findings::Goodput;
 /// Counts the completed requests that stayed within every limit. A limit on a latency that a request does not
 /// have (TPOT of one token) is kept; one that should be there and is unknown is not.
 pub(super) fn goodput(view: &View<'_>, streams: &Streams, slo: Slo) -> Goodput {
-    let latency = Latency::of(view);
     let within = |value: Option<u64>, limit: Option<f64>| match (value, limit) {
         (_, None) => true,
         (Some(ns), Some(limit)) => ns as f64 / 1e6 <= limit,
         (None, Some(_)) => false,
     };
     let kept = |&row: &usize| {
-        let single = view.run.requests[row].output().is_some_and(|output| output <= 1);
-        within(latency.ttft(row), slo.ttft_ms)
-            && within(latency.e2el(row), slo.e2el_ms)
-            && (single || within(latency.tpot(row), slo.tpot_ms))
+        let request = &view.run.requests[row];
+        let single = request.output().is_some_and(|output| output <= 1);
+        within(view.origin.ttft(request), slo.ttft_ms)
+            && within(view.origin.e2el(request), slo.e2el_ms)
+            && (single || within(tpot(request), slo.tpot_ms))
             && (single || within(streams.gaps(row).max(), slo.itl_ms))
     };
     let rows: Vec<usize> = view.completed().filter(kept).collect();

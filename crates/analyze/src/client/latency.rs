@@ -1,60 +1,55 @@
 //! The latencies of one request, as `docs/method.md` defines them, in nanoseconds.
 
-use super::View;
 use super::sample::{QUANTILES, Sample};
 use super::streams::Streams;
 use crate::Options;
 use crate::findings::{Distribution, Interval, Intervals};
 use crate::stats::cluster::{Clustered, Ends};
-use precipice_record::{Ns, RequestRow};
+use precipice_record::{LoadKind, Ns, RequestRow};
 
-/// Latencies of rows, from the intended or from the actual moment of sending.
-#[derive(Clone, Copy)]
-pub(crate) struct Latency<'a> {
-    requests: &'a [RequestRow],
-    from_intended: bool,
+/// The moment from which latencies count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// When the schedule wanted it sent: a generator or a cap that lags does not flatter the server.
+    Intended,
+    /// When it was sent.
+    Sent,
 }
 
-impl<'a> Latency<'a> {
-    pub(crate) fn of(view: &View<'a>) -> Self {
-        Self { requests: &view.run.requests, from_intended: view.from_intended }
+impl Origin {
+    /// Of a load: a closed loop has no schedule.
+    pub fn of(load: LoadKind) -> Self {
+        if load == LoadKind::Closed { Self::Sent } else { Self::Intended }
     }
 
-    /// The same latencies from the moment of sending.
-    pub(crate) fn after_sending(self) -> Self {
-        Self { from_intended: false, ..self }
-    }
-
-    fn from(self, row: &RequestRow) -> Option<Ns> {
-        if self.from_intended { Some(row.intended) } else { row.sent }
+    fn moment(self, row: &RequestRow) -> Option<Ns> {
+        match self {
+            Self::Intended => Some(row.intended),
+            Self::Sent => row.sent,
+        }
     }
 
     /// To the first event that carried a token.
-    pub(crate) fn ttft(self, row: usize) -> Option<u64> {
-        let row = &self.requests[row];
-        Some(row.first_token?.since(self.from(row)?).0)
+    pub(crate) fn ttft(self, row: &RequestRow) -> Option<u64> {
+        Some(row.first_token?.since(self.moment(row)?).0)
     }
 
     /// To the last event that carried a token.
-    pub(crate) fn e2el(self, row: usize) -> Option<u64> {
-        let row = &self.requests[row];
-        Some(row.last_token?.since(self.from(row)?).0)
+    pub(crate) fn e2el(self, row: &RequestRow) -> Option<u64> {
+        Some(row.last_token?.since(self.moment(row)?).0)
     }
+}
 
-    /// Mean time per output token after the first; undefined for a single token.
-    pub(crate) fn tpot(self, row: usize) -> Option<u64> {
-        let row = &self.requests[row];
-        let gaps = u64::from(row.output()?).checked_sub(1).filter(|&gaps| gaps > 0)?;
-        let decoded = row.last_token?.since(row.first_token?).0;
-        Some((decoded + gaps / 2) / gaps)
-    }
+/// Mean time per output token after the first; undefined for a single token.
+pub(crate) fn tpot(row: &RequestRow) -> Option<u64> {
+    let gaps = u64::from(row.output()?).checked_sub(1).filter(|&gaps| gaps > 0)?;
+    let decoded = row.last_token?.since(row.first_token?).0;
+    Some((decoded + gaps / 2) / gaps)
+}
 
-    /// Sent after it was intended, less the time in which its connection opened: that is the network's and the
-    /// server's.
-    pub(crate) fn late(self, row: usize) -> Option<u64> {
-        let row = &self.requests[row];
-        Some(row.sent?.since(row.intended).since(row.connect.unwrap_or_default()).0)
-    }
+/// Sent after it was intended, less the time in which its connection opened: that is the network's and the server's.
+pub(crate) fn late(row: &RequestRow) -> Option<u64> {
+    Some(row.sent?.since(row.intended).since(row.connect.unwrap_or_default()).0)
 }
 
 /// All gaps between consecutive events of the rows.

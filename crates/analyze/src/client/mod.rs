@@ -1,22 +1,25 @@
 //! What the client saw: counts, throughput, latencies.
 
 mod counts;
+pub(crate) mod curve;
 mod doubts;
 mod gaps;
 mod goodput;
 pub(crate) mod in_flight;
-mod latency;
+pub(crate) mod latency;
+pub(crate) mod running;
 pub(crate) mod sample;
 mod steady_state;
 pub(crate) mod streams;
 
-use crate::figures::Latencies;
-use crate::findings::{ClientFindings, Gap, Identities, PhaseFindings, WithFailures};
+use crate::findings::{ClientFindings, Gap, Identities, PhaseFindings, ServiceLatency, WithFailures};
 use crate::window::Window;
 use crate::{Options, stats};
+use curve::Latencies;
 use in_flight::InFlight;
-use latency::Latency;
-use precipice_record::{FailureKind, LoadKind, Phase, Run, Warning};
+use latency::Origin;
+use precipice_record::{FailureKind, Phase, RequestRow, Run, Warning};
+use running::Running;
 use sample::Sample;
 use streams::Streams;
 
@@ -42,8 +45,7 @@ pub(crate) struct View<'a> {
     pub(crate) window: Window,
     /// Rows that are not warm-up, in the order of sending.
     pub(crate) measured: Vec<usize>,
-    /// Latencies count from the intended moment, so that a late generator does not flatter the server.
-    pub(crate) from_intended: bool,
+    pub(crate) origin: Origin,
 }
 
 impl<'a> View<'a> {
@@ -54,7 +56,11 @@ impl<'a> View<'a> {
             let row = &run.requests[row];
             (row.sent.unwrap_or(row.intended), row.request, row.attempt)
         });
-        Self { run, window, measured, from_intended: run.manifest.load.kind != LoadKind::Closed }
+        Self { run, window, measured, origin: Origin::of(run.manifest.load.kind) }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &'a RequestRow> + '_ {
+        self.measured.iter().map(|&row| &self.run.requests[row])
     }
 
     fn completed(&self) -> impl Iterator<Item = usize> + '_ {
@@ -71,31 +77,26 @@ pub(crate) fn analyze(run: &Run, window: Option<Window>, options: &Options) -> C
     };
     let view = View::of(run, window);
     let completed: Vec<usize> = view.completed().collect();
-    let longest_gaps = gaps::longest(&run.requests, &view.measured, &streams, window, options.longest_gaps);
+    let mut running = Running::new(view.origin);
+    view.rows().for_each(|row| running.attempt(row));
 
     let mut findings = ClientFindings {
-        requests: counts::requests(&view),
-        duration_s: Some(window.seconds()),
         errors: counts::errors(&view),
-        tokens: counts::tokens(&view, &streams),
         phases: counts::phases(&view),
-        longest_gaps_ms: longest_gaps.iter().map(|gap| gap.ms).collect(),
-        longest_gaps: longest_gaps.clone(),
         goodput: options.slo.map(|slo| goodput::goodput(&view, &streams, slo)),
-        ..ClientFindings::default()
+        ..running.findings(window.seconds())
     };
-    throughput(&mut findings, &view);
-    let latencies = latency_findings(&mut findings, &view, &streams, &completed, options);
-    let measured_in_flight = InFlight::of(view.measured.iter().map(|&row| &run.requests[row]));
+    findings.tokens.events = view.measured.iter().map(|&row| streams.times(row).len() as u64).sum();
+    let latencies = latency_findings(&mut findings, &view, &streams, &completed, running, options);
+    let measured_in_flight = InFlight::of(view.rows());
     findings.in_flight.mean = Some(measured_in_flight.mean(window));
     findings.in_flight.peak = measured_in_flight.peak();
     findings.in_flight.area_s = Some(measured_in_flight.area(window.from, window.to));
     findings.steady_state = steady_state::judge(&view, &measured_in_flight, options);
     findings.identities = identities(&view, &streams, &completed, &findings);
 
-    let from_sent = Latency::of(&view).after_sending();
-    let ttft: Vec<f64> =
-        completed.iter().filter_map(|&row| from_sent.ttft(row)).map(|ns| ns as f64 / 1e6).collect();
+    let ttft = completed.iter().filter_map(|&row| Origin::Sent.ttft(&run.requests[row]));
+    let ttft: Vec<f64> = ttft.map(|ns| ns as f64 / 1e6).collect();
     let warnings = doubts::warnings(&findings, &streams);
     let ttft_from_sent_ms = stats::order::mean(&ttft);
     let last_sent = view.measured.last().and_then(|&row| run.requests[row].sent);
@@ -103,7 +104,7 @@ pub(crate) fn analyze(run: &Run, window: Option<Window>, options: &Options) -> C
     ClientPart {
         findings,
         latencies,
-        longest_gaps,
+        longest_gaps: gaps::longest(&run.requests, &view.measured, &streams, window, options.longest_gaps),
         streams,
         in_flight,
         ttft_from_sent_ms,
@@ -112,55 +113,43 @@ pub(crate) fn analyze(run: &Run, window: Option<Window>, options: &Options) -> C
     }
 }
 
-/// Tokens of the run / wall clock of the run.
-fn throughput(findings: &mut ClientFindings, view: &View<'_>) {
-    let seconds = view.window.seconds();
-    let per_second = |tokens: u64| tokens as f64 / seconds;
-    findings.request_throughput = Some(per_second(findings.requests.completed));
-    findings.output_throughput = findings.tokens.output.map(per_second);
-    // A prompt was worked off when its first token came, whatever happened then.
-    let prompt: Option<u64> = view
-        .measured
-        .iter()
-        .map(|&row| &view.run.requests[row])
-        .filter(|row| row.first_token.is_some())
-        .map(|row| row.prompt().map(u64::from))
-        .sum();
-    findings.total_throughput =
-        prompt.zip(findings.tokens.output).map(|(prompt, output)| per_second(prompt + output));
-}
-
+/// Distributions with their intervals; the curves are drawn from the same samples.
 fn latency_findings(
     findings: &mut ClientFindings,
     view: &View<'_>,
     streams: &Streams,
     completed: &[usize],
+    running: Running,
     options: &Options,
 ) -> Latencies {
-    let latency = Latency::of(view);
     let points = options.points;
-    let mut latencies = Latencies::default();
-    let one_a_request = |of: &dyn Fn(usize) -> Option<u64>, distribution: &mut _, curve: Option<&mut _>| {
-        let values: Vec<u64> = completed.iter().filter_map(|&row| of(row)).collect();
+    let request = |row: usize| &view.run.requests[row];
+    let one_per_request = |values: Vec<u64>| {
         let in_order: Vec<f64> = values.iter().map(|&ns| ns as f64 / 1e6).collect();
         let mut sample = Sample::new(values);
-        *distribution = sample.distribution_with_intervals();
-        latency::bound_mean(
-            distribution,
-            stats::series::mean_interval(&in_order, options.resamples, options.seed),
-        );
-        if let Some(curve) = curve {
-            *curve = sample.curve(points);
-        }
+        let mut distribution = sample.distribution_with_intervals();
+        let mean = stats::series::mean_interval(&in_order, options.resamples, options.seed);
+        latency::bound_mean(&mut distribution, mean);
+        (distribution, sample)
     };
-    one_a_request(&|row| latency.ttft(row), &mut findings.ttft_ms, Some(&mut latencies.ttft));
-    one_a_request(&|row| latency.tpot(row), &mut findings.tpot_ms, Some(&mut latencies.tpot));
-    one_a_request(&|row| latency.e2el(row), &mut findings.e2el_ms, Some(&mut latencies.e2el));
-    if view.from_intended {
-        let sent = latency.after_sending();
-        let service = findings.service.insert(crate::findings::ServiceLatency::default());
-        one_a_request(&|row| sent.ttft(row), &mut service.ttft_ms, None);
-        one_a_request(&|row| sent.e2el(row), &mut service.e2el_ms, None);
+    let mut latencies = Latencies::default();
+    for (values, distribution, curve) in [
+        (running.ttft, &mut findings.ttft_ms, &mut latencies.ttft),
+        (running.tpot, &mut findings.tpot_ms, &mut latencies.tpot),
+        (running.e2el, &mut findings.e2el_ms, &mut latencies.e2el),
+    ] {
+        let (found, mut sample) = one_per_request(values);
+        *distribution = found;
+        *curve = sample.curve(points);
+    }
+    if view.origin == Origin::Intended {
+        let from_sent = |of: &dyn Fn(&RequestRow) -> Option<u64>| {
+            one_per_request(completed.iter().filter_map(|&row| of(request(row))).collect()).0
+        };
+        findings.service = Some(ServiceLatency {
+            ttft_ms: from_sent(&|row| Origin::Sent.ttft(row)),
+            e2el_ms: from_sent(&|row| Origin::Sent.e2el(row)),
+        });
     }
 
     let mut gaps = latency::gaps(streams, completed);
@@ -170,31 +159,29 @@ fn latency_findings(
     findings.itl_ms.ci95 = latency::gap_intervals(streams, completed, options);
     findings.itl_per_token_ms = latency::gaps_per_token(streams, completed);
 
-    let late = view.measured.iter().filter_map(|&row| latency.late(row)).collect();
+    let late = view.rows().filter_map(latency::late).collect();
     findings.lateness_ms = Sample::new(late).distribution();
-    findings.with_failures = with_failures(view, latency);
-    findings.steady = steady(view, streams, latency, completed, findings);
+    findings.with_failures = with_failures(view);
+    findings.steady = steady(view, streams, completed, findings);
     latencies
 }
 
 /// A failed request counts as infinitely slow; a cancelled one says nothing of the server.
-fn with_failures(view: &View<'_>, latency: Latency<'_>) -> Option<WithFailures> {
-    let failure = |row: usize| view.run.requests[row].failure;
-    let counted: Vec<usize> =
-        view.measured.iter().copied().filter(|&row| failure(row) != Some(FailureKind::Cancelled)).collect();
-    let (failed, completed): (Vec<usize>, Vec<usize>) =
-        counted.iter().partition(|&&row| failure(row).is_some());
-    if failed.is_empty() {
+fn with_failures(view: &View<'_>) -> Option<WithFailures> {
+    let counted = || view.rows().filter(|row| row.failure != Some(FailureKind::Cancelled));
+    let all = counted().count();
+    let failed = counted().filter(|row| !row.completed()).count();
+    if failed == 0 {
         return None;
     }
-    let distribution = |of: &dyn Fn(usize) -> Option<u64>| {
-        Sample::with_infinite(completed.iter().filter_map(|&row| of(row)).collect(), failed.len())
-            .distribution()
+    let distribution = |of: &dyn Fn(&RequestRow) -> Option<u64>| {
+        let completed = counted().filter(|row| row.completed());
+        Sample::with_infinite(completed.filter_map(of).collect(), failed).distribution()
     };
     Some(WithFailures {
-        failed_share: failed.len() as f64 / counted.len() as f64,
-        ttft_ms: distribution(&|row| latency.ttft(row)),
-        e2el_ms: distribution(&|row| latency.e2el(row)),
+        failed_share: failed as f64 / all as f64,
+        ttft_ms: distribution(&|row| view.origin.ttft(row)),
+        e2el_ms: distribution(&|row| view.origin.e2el(row)),
     })
 }
 
@@ -202,31 +189,30 @@ fn with_failures(view: &View<'_>, latency: Latency<'_>) -> Option<WithFailures> 
 fn steady(
     view: &View<'_>,
     streams: &Streams,
-    latency: Latency<'_>,
     completed: &[usize],
     whole: &ClientFindings,
 ) -> Option<PhaseFindings> {
-    let in_body = |row: &usize| view.run.requests[*row].phase == Phase::Steady;
-    let rows: Vec<usize> = view.measured.iter().copied().filter(in_body).collect();
-    let from = rows.iter().filter_map(|&row| view.run.requests[row].sent).min()?;
-    let to = rows.iter().map(|&row| view.run.requests[row].end).max()?;
+    let rows = || view.rows().filter(|row| row.phase == Phase::Steady);
+    let from = rows().filter_map(|row| row.sent).min()?;
+    let to = rows().map(|row| row.end).max()?;
+    let requests = rows().count();
     let mut phase = PhaseFindings {
-        requests: rows.len() as u64,
+        requests: requests as u64,
         duration_s: Some(to.since(from).secs()),
         ttft_ms: whole.ttft_ms,
         itl_ms: whole.itl_ms,
         tpot_ms: whole.tpot_ms,
         e2el_ms: whole.e2el_ms,
     };
-    if rows.len() < view.measured.len() {
-        let body: Vec<usize> = completed.iter().copied().filter(in_body).collect();
-        let one_a_request = |of: &dyn Fn(usize) -> Option<u64>| {
-            Sample::new(body.iter().filter_map(|&row| of(row)).collect()).distribution_with_intervals()
-        };
-        phase.ttft_ms = one_a_request(&|row| latency.ttft(row));
-        phase.tpot_ms = one_a_request(&|row| latency.tpot(row));
-        phase.e2el_ms = one_a_request(&|row| latency.e2el(row));
-        phase.itl_ms = latency::gaps(streams, &body).distribution();
+    if requests < view.measured.len() {
+        let mut body = Running::new(view.origin);
+        rows().for_each(|row| body.attempt(row));
+        let in_body = |row: &usize| view.run.requests[*row].phase == Phase::Steady;
+        let gaps_of: Vec<usize> = completed.iter().copied().filter(in_body).collect();
+        phase.ttft_ms = Sample::new(body.ttft).distribution_with_intervals();
+        phase.tpot_ms = Sample::new(body.tpot).distribution_with_intervals();
+        phase.e2el_ms = Sample::new(body.e2el).distribution_with_intervals();
+        phase.itl_ms = latency::gaps(streams, &gaps_of).distribution();
     }
     Some(phase)
 }
@@ -237,16 +223,15 @@ fn identities(
     completed: &[usize],
     findings: &ClientFindings,
 ) -> Identities {
-    let latency = Latency::of(view);
     let mut identities = Identities::default();
     let worst =
         |kept: &mut Option<f64>, residual: f64| *kept = Some(kept.unwrap_or(0.0).max(residual.abs() / 1e6));
     for &row in completed {
-        let (Some(ttft), Some(e2el), Some(tpot)) = (latency.ttft(row), latency.e2el(row), latency.tpot(row))
-        else {
+        let request = &view.run.requests[row];
+        let (Some(ttft), Some(e2el)) = (view.origin.ttft(request), view.origin.e2el(request)) else {
             continue;
         };
-        let Some(output) = view.run.requests[row].output() else { continue };
+        let (Some(tpot), Some(output)) = (latency::tpot(request), request.output()) else { continue };
         identities.e2el_checked += 1;
         let decoded = e2el as f64 - ttft as f64;
         worst(&mut identities.e2el_residual_max_ms, decoded - f64::from(output - 1) * tpot as f64);

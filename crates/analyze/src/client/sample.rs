@@ -1,6 +1,6 @@
 //! Latencies of one kind, and the figures that come from their order.
 
-use crate::figures::Curve;
+use super::curve::Curve;
 use crate::findings::{Distribution, Interval, Intervals};
 use crate::stats::interval::{CONFIDENCE, order_ranks};
 use crate::stats::order::{Place, settle};
@@ -98,6 +98,13 @@ impl Sample {
             value: ranks.iter().map(|&rank| self.values[rank] as f64 / MS).collect(),
             at_or_above: ranks.iter().map(|&rank| (n - rank) as f64 / n as f64).collect(),
         }
+    }
+}
+
+impl Distribution {
+    /// Of latencies in nanoseconds, in any order; without intervals.
+    pub fn of_ns(latencies: Vec<u64>) -> Self {
+        Sample::new(latencies).distribution()
     }
 }
 

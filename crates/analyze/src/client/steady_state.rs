@@ -2,7 +2,7 @@
 
 use super::View;
 use super::in_flight::InFlight;
-use super::latency::Latency;
+use super::latency::Origin;
 use crate::Options;
 use crate::findings::{Steadiness, SteadySeries, SteadyState};
 use crate::stats::order::mean;
@@ -27,25 +27,26 @@ const ENOUGH: usize = 20;
 pub(super) fn judge(view: &View<'_>, in_flight: &InFlight, options: &Options) -> SteadyState {
     let body: Vec<usize> =
         view.completed().filter(|&row| view.run.requests[row].phase == Phase::Steady).collect();
-    let latency = Latency::of(view);
-    let e2el: Vec<f64> = body.iter().filter_map(|&row| latency.e2el(row)).map(|ns| ns as f64 / 1e6).collect();
+    let e2el = body.iter().filter_map(|&row| view.origin.e2el(&view.run.requests[row]));
+    let e2el: Vec<f64> = e2el.map(|ns| ns as f64 / 1e6).collect();
     let mut found = SteadyState { requests: body.len() as u64, ..SteadyState::default() };
     let sent = view.measured.iter().rev().find_map(|&row| view.run.requests[row].sent);
-    let (series, seconds, of): (Vec<f64>, _, _) = if let Some(last) = sent.filter(|_| view.from_intended) {
-        let span = last.since(view.window.from).0;
-        let at = |bin: usize| view.window.from + Ns((span as f64 * bin as f64 / BINS as f64) as u64);
-        let width = span as f64 / 1e9 / BINS as f64;
-        let bins = (0..BINS).map(|bin| in_flight.area(at(bin), at(bin + 1)) / width);
-        (bins.filter(|value| value.is_finite()).collect(), width * BINS as f64, SteadySeries::InFlight)
-    } else {
-        let times = body.iter().filter_map(|&row| view.run.requests[row].sent);
-        let (first, last) = (times.clone().min(), times.max());
-        (
-            e2el.clone(),
-            first.zip(last).map_or(0.0, |(first, last)| last.since(first).secs()),
-            SteadySeries::E2el,
-        )
-    };
+    let (series, seconds, of): (Vec<f64>, _, _) =
+        if let Some(last) = sent.filter(|_| view.origin == Origin::Intended) {
+            let span = last.since(view.window.from).0;
+            let at = |bin: usize| view.window.from + Ns((span as f64 * bin as f64 / BINS as f64) as u64);
+            let width = span as f64 / 1e9 / BINS as f64;
+            let bins = (0..BINS).map(|bin| in_flight.area(at(bin), at(bin + 1)) / width);
+            (bins.filter(|value| value.is_finite()).collect(), width * BINS as f64, SteadySeries::InFlight)
+        } else {
+            let times = body.iter().filter_map(|&row| view.run.requests[row].sent);
+            let (first, last) = (times.clone().min(), times.max());
+            (
+                e2el.clone(),
+                first.zip(last).map_or(0.0, |(first, last)| last.since(first).secs()),
+                SteadySeries::E2el,
+            )
+        };
     let size = series.len().div_ceil(LONGEST).max(1);
     let covered = (series.len() / size * size) as f64 / series.len().max(1) as f64;
     let series: Vec<f64> = series.chunks_exact(size).filter_map(mean).collect();

@@ -88,7 +88,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
 /// The longest stretch at which nothing ran and some waited at a replica: seconds, and how many waited.
 fn stuck(case: &Case<'_>) -> Option<(f64, f64)> {
     let window = case.window?;
-    let grid = &case.server.grid;
+    let grid = case.grid;
     let each = grid.replicas.iter().filter_map(|gauges| stuck_at(grid, gauges, window));
     each.reduce(|longest, next| if next.0 > longest.0 { next } else { longest })
 }

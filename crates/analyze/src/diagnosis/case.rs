@@ -3,9 +3,11 @@
 use super::pace::Pace;
 use super::waiting::Waiting;
 use crate::client::ClientPart;
-use crate::findings::{CapacityFindings, ClientFindings, ServerFindings};
+use crate::findings::{CapacityFindings, ClientFindings, Findings, ServerFindings};
 use crate::options::Options;
 use crate::server::ServerPart;
+use crate::server::grid::Grid;
+use crate::server::replica::Replica;
 use crate::window::Window;
 use precipice_dialect::Engine;
 use precipice_record::{LoadFacts, LoadKind, Run, ServerFacts};
@@ -15,9 +17,10 @@ pub(crate) struct Case<'a> {
     pub(super) run: &'a Run,
     pub(super) window: Option<Window>,
     pub(super) options: &'a Options,
-    pub(super) client: &'a ClientPart,
-    pub(super) server: &'a ServerPart,
+    pub(super) grid: &'a Grid,
+    pub(super) replicas: &'a [Replica],
     pub(super) capacity: &'a CapacityFindings,
+    findings: &'a Findings,
     /// What requests waited for; absent where the gauges do not tell, or nobody waited.
     pub(super) waiting: Option<Waiting>,
     /// The gaps of the streams; absent without gaps.
@@ -32,20 +35,21 @@ impl<'a> Case<'a> {
         options: &'a Options,
         client: &'a ClientPart,
         server: &'a ServerPart,
-        capacity: &'a CapacityFindings,
+        findings: &'a Findings,
     ) -> Self {
-        let preempted = server.findings.preemptions.count.is_some_and(|n| n > 0);
-        let waiting = Waiting::of(run, &server.grid, capacity, preempted);
+        let (grid, capacity) = (&server.grid, &findings.capacity);
+        let preempted = findings.server.preemptions.count.is_some_and(|n| n > 0);
+        let waiting = Waiting::of(run, grid, capacity, preempted);
         let pace = Pace::of(run, client);
-        Self { run, window, options, client, server, capacity, waiting, pace }
+        Self { run, window, options, grid, replicas: &server.replicas, capacity, findings, waiting, pace }
     }
 
     pub(super) fn client(&self) -> &ClientFindings {
-        &self.client.findings
+        &self.findings.client
     }
 
     pub(super) fn server(&self) -> &ServerFindings {
-        &self.server.findings
+        &self.findings.server
     }
 
     pub(super) fn load(&self) -> &LoadFacts {

@@ -113,7 +113,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
         let above = grid.full().iter().find(|&&size| f64::from(size) >= safe)?;
         (below != above).then_some((f64::from(*below), f64::from(*above)))
     });
-    let peak = case.server.grid.peak_of_one(|gauges| &gauges.running);
+    let peak = case.grid.peak_of_one(|gauges| &gauges.running);
     let whole = capacity.tokens_per_request;
     let released = server.preemptions.released_tokens_mean.filter(|&tokens| tokens > 0.0);
     let evidence = Evidence::default()

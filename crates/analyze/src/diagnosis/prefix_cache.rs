@@ -84,8 +84,7 @@ fn find(case: &Case<'_>) -> Option<Found> {
 fn hit_share(case: &Case<'_>) -> Option<f64> {
     let window = case.window?;
     let grown = |meaning| {
-        counters::total(&case.server.replicas, window, meaning, Part::Counter, |_| true)
-            .map(|grown| grown.value)
+        counters::total(case.replicas, window, meaning, Part::Counter, |_| true).map(|grown| grown.value)
     };
     let counted = grown(Meaning::PrefixHits).zip(grown(Meaning::PrefixQueries));
     let reported = case.client().tokens.cached.zip(case.client().tokens.prompt);

@@ -3,16 +3,19 @@
 //! Moments are seconds since the first measured request was sent, as in the findings. Lines are thinned to
 //! [`crate::Options::points`] in such a way that every extreme is still there.
 
-pub(crate) mod client;
-mod distribution;
+mod client;
 mod line;
-pub(crate) mod server;
+mod server;
 mod thin;
 
-pub use distribution::Curve;
+pub use crate::client::curve::{Curve, Latencies};
 pub use line::Line;
 
+use crate::client::ClientPart;
 use crate::findings::{Gap, PreemptionEvent, Segment, TtftParts};
+use crate::options::Options;
+use crate::server::ServerPart;
+use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
 /// Everything that is drawn of one run.
@@ -55,19 +58,6 @@ pub struct Timeline {
     pub holes_s: Vec<(f64, f64)>,
 }
 
-/// Latency distributions, in milliseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Latencies {
-    /// Time to first token.
-    pub ttft: Curve,
-    /// Between token-carrying events.
-    pub itl: Curve,
-    /// Per output token.
-    pub tpot: Curve,
-    /// End to end.
-    pub e2el: Curve,
-}
-
 /// The cumulative count of preemptions, and the straight line through it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Staircase {
@@ -79,4 +69,32 @@ pub struct Staircase {
     pub slope_per_s: Option<f64>,
     /// How straight the staircase is.
     pub r2: Option<f64>,
+}
+
+/// Draws what both ends know; `gaps` are the longest ones with their causes.
+pub(crate) fn draw(
+    window: Option<Window>,
+    client: &ClientPart,
+    server: &ServerPart,
+    gaps: &[Gap],
+    options: &Options,
+) -> Figures {
+    let mut figures = Figures {
+        latencies: client.latencies.clone(),
+        longest_gaps: gaps.to_vec(),
+        staircase: Staircase {
+            events: server.findings.preemptions.events.clone(),
+            intercept: server.staircase.map(|line| line.intercept),
+            slope_per_s: server.staircase.map(|line| line.slope),
+            r2: server.staircase.map(|line| line.r2),
+        },
+        segments: server.findings.segments.clone(),
+        ttft_parts_ms: server.findings.ttft_parts_ms,
+        ..Figures::default()
+    };
+    if let Some(window) = window {
+        client::draw(&mut figures.timeline, client, window, options.points);
+        server::draw(&mut figures.timeline, server, window, options.points);
+    }
+    figures
 }

@@ -47,7 +47,7 @@ fn staircase(server: &ServerPart, window: Window) -> Line {
     }
     let mut so_far = 0_u32;
     line.push(0.0, Some(0.0));
-    for event in &server.staircase.events {
+    for event in &server.findings.preemptions.events {
         line.push(event.t_s, Some(f64::from(so_far)));
         so_far += event.n;
         line.push(event.t_s, Some(f64::from(so_far)));

@@ -12,8 +12,8 @@ mod segments;
 mod ttft;
 
 use crate::client::ClientPart;
-use crate::figures::Staircase;
 use crate::findings::{ControlLoop, ServerFindings};
+use crate::stats::line::Fit;
 use crate::window::Window;
 use grid::Grid;
 use precipice_dialect::{Meaning, Part};
@@ -24,7 +24,8 @@ use replica::Replica;
 #[derive(Debug, Default)]
 pub(crate) struct ServerPart {
     pub(crate) findings: ServerFindings,
-    pub(crate) staircase: Staircase,
+    /// The line through the staircase of preemptions.
+    pub(crate) staircase: Option<Fit>,
     pub(crate) grid: Grid,
     pub(crate) replicas: Vec<Replica>,
     pub(crate) warnings: Vec<Warning>,
@@ -67,19 +68,16 @@ pub(crate) fn analyze(
         client.findings.request_throughput,
         &client.in_flight,
     );
-    let (preemptions, fit, [exact, gauges]) =
-        preemptions::analyze(run, &replicas, &grid, window, pool_tokens);
-    let staircase = Staircase {
-        events: preemptions.events.clone(),
-        intercept: fit.map(|fit| fit.intercept),
-        slope_per_s: fit.map(|fit| fit.slope),
-        r2: fit.map(|fit| fit.r2),
+    let observed = preemptions::analyze(run, &replicas, &grid, window, pool_tokens);
+    let preemptions = observed.findings;
+    findings.control_loop = ControlLoop {
+        exact: observed.exact,
+        gauges: observed.gauges,
+        ..control_loop::describe(&grid, &preemptions.events)
     };
-    findings.control_loop =
-        ControlLoop { exact, gauges, ..control_loop::describe(&grid, &preemptions.events) };
     findings.segments =
         segments::find(&grid, &preemptions.events, &findings.control_loop, window, client.last_sent_s);
     findings.preemptions = preemptions;
     let warnings = doubts::warnings(&findings);
-    ServerPart { findings, staircase, grid, replicas, warnings, window: Some(window) }
+    ServerPart { findings, staircase: observed.line, grid, replicas, warnings, window: Some(window) }
 }

@@ -10,37 +10,48 @@ use crate::window::Window;
 use precipice_dialect::{Meaning, Part};
 use precipice_record::{EventKind, Ns, Run};
 
-/// Finds them, with the line through their staircase and the control loop by the engine's events and by the gauges. `pool_tokens` is the pool of one replica.
+/// Preemptions, and two views of the control loop that they are the teeth of.
+pub(crate) struct Observed {
+    pub(crate) findings: Preemptions,
+    /// The line through their staircase.
+    pub(crate) line: Option<Fit>,
+    /// The loop by the engine's own events, where it has told them.
+    pub(crate) exact: Option<LoopReading>,
+    /// The loop as the scrapes show it.
+    pub(crate) gauges: Option<LoopReading>,
+}
+
+/// Finds them. `pool_tokens` is the pool of one replica.
 pub(crate) fn analyze(
     run: &Run,
     replicas: &[Replica],
     grid: &Grid,
     window: Window,
     pool_tokens: Option<f64>,
-) -> (Preemptions, Option<Fit>, [Option<LoopReading>; 2]) {
-    let exact = run.events.iter().any(|event| matches!(event.kind, EventKind::Admitted | EventKind::Queued));
+) -> Observed {
+    let is_exact =
+        run.events.iter().any(|event| matches!(event.kind, EventKind::Admitted | EventKind::Queued));
     let counted = counters::total(replicas, window, Meaning::Preemptions, Part::Counter, |_| true);
     let seen = from_counters(replicas, grid, window, pool_tokens);
     let clean = seen.iter().filter(|seen| seen.clean).count();
     let unseen = seen.iter().map(|seen| u64::from(seen.event.n)).sum::<u64>() - clean as u64;
-    let events: Vec<PreemptionEvent> = seen.iter().map(|seen| seen.event).collect();
+    let scraped_events: Vec<PreemptionEvent> = seen.iter().map(|seen| seen.event).collect();
     // A simulated engine whose steps stand in for scrapes has no gauges of its own.
     let scraped = !run.samples.is_empty();
-    let gauges = super::control_loop::reading(&events, pool_tokens).filter(|_| scraped);
-    let (mut found, fit, reading) = if exact {
+    let gauges = super::control_loop::reading(&scraped_events, pool_tokens).filter(|_| scraped);
+    let (events, count, basis) = if is_exact {
         let events = from_events(run, window);
         let count = events.len() as u64;
-        let reading = super::control_loop::reading(&events, pool_tokens);
-        let (found, fit) = summarise(events, Some(count), Some(Basis::Exact), window);
-        (found, fit, reading)
+        (events, Some(count), Some(Basis::Exact))
     } else {
         let count = counted.map(|counted| counted.value.round() as u64);
-        let (found, fit) = summarise(events, count, counted.map(|_| Basis::Counter), window);
-        (found, fit, None)
+        (scraped_events, count, counted.map(|_| Basis::Counter))
     };
+    let exact = super::control_loop::reading(&events, pool_tokens).filter(|_| is_exact);
+    let (mut found, line) = summarise(events, count, basis, window);
     found.unseen_by_gauges = found.count.filter(|_| scraped).map(|_| unseen);
-    release(&mut found, &seen, exact, pool_tokens);
-    (found, fit, [reading, gauges])
+    release(&mut found, &seen, is_exact, pool_tokens);
+    Observed { findings: found, line, exact, gauges }
 }
 
 /// Intervals of scrapes from which a release may be read, at least.

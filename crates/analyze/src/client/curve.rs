@@ -1,4 +1,4 @@
-//! A latency distribution as a curve.
+//! Latency distributions as curves.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,4 +12,17 @@ pub struct Curve {
     pub value: Vec<f64>,
     /// Share of the samples at or above each value, falling.
     pub at_or_above: Vec<f64>,
+}
+
+/// Latency distributions, in milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// Time to first token.
+    pub ttft: Curve,
+    /// Between token-carrying events.
+    pub itl: Curve,
+    /// Per output token.
+    pub tpot: Curve,
+    /// End to end.
+    pub e2el: Curve,
 }
