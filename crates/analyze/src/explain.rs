@@ -6,7 +6,7 @@ use crate::recompute::{self, flops::FlopsLedger};
 use crate::schedule::{self, Schedule, asked::Asked};
 use crate::server::ServerPart;
 use crate::window::Window;
-use crate::{decode_time, tail, wall_clock};
+use crate::{decode_time, model, tail, wall_clock};
 use precipice_engine::catalog::StepWork;
 use precipice_record::Run;
 
@@ -32,7 +32,13 @@ pub(crate) fn explain(
 ) -> Explained {
     let asked = Asked::of(run, client, server);
     let asked = asked.as_ref().map_err(|reason| *reason);
-    let flops = FlopsLedger::of(run, server, asked, capacity);
+    let flops = FlopsLedger::of(
+        run,
+        server,
+        asked,
+        model::deployment(&run.manifest.server),
+        capacity.resident.footprint_tokens,
+    );
     let same_flops = |work: &StepWork| flops.counted(work);
     let counter = (flops.measured.is_some() && flops.deployment.is_some()).then_some(&same_flops as _);
     let schedule = schedule::find(run, window, client, server, asked, counter);

@@ -12,6 +12,7 @@
 //! | [`stats`] | order statistics, intervals, lines, series |
 //! | `client` | counts, throughput, latencies, gaps, in-flight; [`Running`], their sums while rows come |
 //! | `server` | gauges, counters and histograms over replicas; preemptions, TTFT parts, Little's law |
+//! | `brief` | the headline of a simulated run that is kept as sums |
 //! | `explain` | what takes both ends: recomputation, the wall clock, the causes of gaps |
 //! | [`catalog`] | what the engine's catalog calls a run's model and GPU |
 //! | [`capacity`] | the KV pool, and what the load asked of it |
@@ -33,6 +34,7 @@ pub mod findings;
 pub mod options;
 pub mod stats;
 
+mod brief;
 mod client;
 mod comparison;
 mod decode_time;
@@ -45,6 +47,7 @@ mod tail;
 mod wall_clock;
 mod window;
 
+pub use brief::{Unwritten, brief, reads};
 pub use client::latency::Origin;
 pub use client::running::Running;
 pub use figures::Figures;

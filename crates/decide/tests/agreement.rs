@@ -4,16 +4,15 @@
 use precipice_analyze::{Options, analyze};
 use precipice_decide::trial::{self, Conditions, Figures, TrialError};
 use precipice_decide::{Machine, StepTimes};
-use precipice_engine::EngineConfig;
 use precipice_engine::catalog::{Deployment, Gpu, known_shape};
 use precipice_engine::virtual_time::{Client, Setup, simulate};
+use precipice_engine::{EngineConfig, QueueLimits};
 use precipice_record::{LoadKind, Ns, Run, Source};
 use precipice_workload::{Gaps, Lengths, Load, Plan, Rate, Seconds, Spec};
 use proptest::prelude::*;
 
 /// What only the engine itself can say, and no analysis of rows.
-const ENGINES_OWN: [&str; 4] =
-    ["blocked_by_kv", "blocked_by_sequences", "blocked_by_budget", "prefill_kv_computed"];
+const ENGINES_OWN: [&str; 3] = ["blocked_by_kv", "blocked_by_sequences", "blocked_by_budget"];
 
 fn machine(gpu: &str, engine: EngineConfig) -> Machine {
     Machine {
@@ -29,7 +28,7 @@ fn analysed(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Figures 
     let setup = Setup {
         engine: machine.engine.clone(),
         client: conditions.client,
-        max_num_queued_reqs: conditions.max_num_queued_reqs,
+        limits: conditions.limits,
         arithmetic: Some(machine.deployment.clone()),
         scrape_period: conditions.scrape_period.unwrap_or(defaults.scrape_period),
         ..defaults
@@ -80,6 +79,26 @@ fn requests_that_time_out_are_in_the_throughput_of_a_sweep_as_in_that_of_a_run()
     let ours = trial::run(&machine, &plan, &conditions).unwrap().whole;
     assert!(ours.failed > 0 && ours.completed > 0, "{ours:?}");
     assert_eq!(differences(&ours, &analysed(&machine, &plan, &conditions)), [""; 0]);
+}
+
+#[test]
+fn attempts_that_are_given_up_or_turned_away_count_alike() {
+    let engine = EngineConfig { max_num_seqs: 4, ..EngineConfig::default() };
+    let machine = machine("RTX 4090", engine);
+    let load = Load::Open { rate: Rate::constant(3.0), gaps: Gaps::Poisson, cap: None };
+    let lengths = Lengths::Uniform { min: 50, max: 200 };
+    let spec = Spec { requests: Some(60), ..Spec::synthetic(load, Lengths::Fixed(500), lengths) };
+    let plan = Plan::new(spec, 0, Some("simulated"), None).unwrap();
+    let (timeout, backoff) = (Some(Ns::from_secs(4.0)), Ns::from_secs(0.5));
+    let client = Client { timeout, retries: 2, backoff, ..Client::default() };
+    for max_waiting in [None, Some(2)] {
+        let limits = QueueLimits { max_waiting, ..QueueLimits::default() };
+        let conditions = Conditions { client, limits, ..Conditions::default() };
+        let ours = trial::run(&machine, &plan, &conditions).unwrap().whole;
+        assert_eq!(ours.completed + ours.failed, 60);
+        assert!(ours.failed > 5 && ours.completed > 5 && (ours.refused > 0) == max_waiting.is_some());
+        assert_eq!(differences(&ours, &analysed(&machine, &plan, &conditions)), [""; 0]);
+    }
 }
 
 prop_compose! {
@@ -143,7 +162,8 @@ prop_compose! {
         retries in 0_u16..3,
         backoff in 0.01_f64..0.5,
         latency in prop_oneof![Just(0.0), 0.001_f64..0.1],
-        max_num_queued_reqs in prop::option::of(0_u32..12),
+        max_num_queued_reqs in prop::option::of(1_u32..24),
+        max_waiting in prop::option::of(0_u32..12),
         scrape_period in prop::option::of(0.02_f64..1.5),
     ) -> Conditions {
         Conditions {
@@ -155,7 +175,7 @@ prop_compose! {
                 request_latency: Ns::from_secs(latency),
                 response_latency: Ns::from_secs(latency / 2.0),
             },
-            max_num_queued_reqs,
+            limits: QueueLimits { max_num_queued_reqs, max_waiting, ..QueueLimits::default() },
             scrape_period: scrape_period.map(Ns::from_secs),
             count_work: true,
         }

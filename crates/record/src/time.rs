@@ -1,6 +1,7 @@
 //! The one unit of time inside a run.
 
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Nanoseconds since the start of the run, on a monotonic clock (or in virtual time).
 ///
@@ -38,6 +39,13 @@ impl Ns {
     }
 }
 
+impl From<Duration> for Ns {
+    /// Durations past `u64` saturate.
+    fn from(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
 impl std::ops::Add for Ns {
     type Output = Self;
     fn add(self, other: Self) -> Self {
@@ -48,12 +56,19 @@ impl std::ops::Add for Ns {
 #[cfg(test)]
 mod tests {
     use super::Ns;
+    use std::time::Duration;
 
     #[test]
     fn seconds_that_are_no_time_become_zero() {
         assert_eq!(Ns::from_secs(f64::NAN), Ns::ZERO);
         assert_eq!(Ns::from_secs(-1.0), Ns::ZERO);
         assert_eq!(Ns::from_secs(1.5), Ns(1_500_000_000));
+    }
+
+    #[test]
+    fn a_duration_is_as_long_in_nanoseconds_and_one_without_end_is_the_longest() {
+        assert_eq!(Ns::from(Duration::from_millis(1500)), Ns(1_500_000_000));
+        assert_eq!(Ns::from(Duration::MAX), Ns(u64::MAX));
     }
 
     #[test]

@@ -19,7 +19,7 @@ impl Clock {
 
     /// Time since the start.
     pub fn now(&self) -> Ns {
-        Ns(self.start.elapsed().as_nanos() as u64)
+        self.start.elapsed().into()
     }
 
     /// Wall-clock time of the start since the Unix epoch.

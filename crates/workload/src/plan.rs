@@ -74,12 +74,6 @@ impl Plan {
         Self::new(spec, seed, self.salt(), self.data.clone())
     }
 
-    /// The same load without warm-ups.
-    #[must_use]
-    pub fn without_warmup(&self) -> Self {
-        Self { spec: Spec { warmup: 0, ..self.spec.clone() }, ..self.clone() }
-    }
-
     /// What was asked for.
     pub fn spec(&self) -> &Spec {
         &self.spec

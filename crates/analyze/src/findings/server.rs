@@ -137,6 +137,13 @@ pub struct Preemptions {
     pub unseen_by_gauges: Option<u64>,
 }
 
+impl Preemptions {
+    /// So many over so many seconds, as a rate.
+    pub(crate) fn per_minute(count: u64, seconds: f64) -> f64 {
+        count as f64 / seconds * 60.0
+    }
+}
+
 /// A preemption, or several between two scrapes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PreemptionEvent {

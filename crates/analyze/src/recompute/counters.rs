@@ -6,7 +6,7 @@ use crate::server::ServerPart;
 use precipice_dialect::Meaning;
 
 /// Each counter that the server exposes. `recomputed` is what was computed twice, where it is known.
-pub(super) fn ledgers(
+pub(crate) fn ledgers(
     server: &ServerPart,
     asked: Result<&Asked, Reason>,
     recomputed: Option<f64>,

@@ -1,7 +1,6 @@
 //! The FLOPs counter against the FLOPs that exactly these requests need.
 
-use crate::findings::{CapacityFindings, Reason};
-use crate::model;
+use crate::findings::Reason;
 use crate::schedule::asked::{Asked, AskedRequest};
 use crate::server::ServerPart;
 use precipice_dialect::Meaning;
@@ -35,16 +34,18 @@ pub(crate) struct FlopsLedger {
 }
 
 impl FlopsLedger {
+    /// `footprint_tokens` is what a running request holds on average.
     pub(crate) fn of(
         run: &Run,
         server: &ServerPart,
         asked: Result<&Asked, Reason>,
-        capacity: &CapacityFindings,
+        deployment: Result<Deployment, Reason>,
+        footprint_tokens: Option<f64>,
     ) -> Self {
         // The counter is always there; 0 says that it is off.
         let measured = server.grown(Meaning::Flops).filter(|&flops| flops > 0.0);
         let mut ledger = Self { measured, ..Self::default() };
-        let expected = ledger.expect(run, asked);
+        let expected = ledger.expect(run, asked, deployment);
         ledger.reason = match expected {
             Err(reason) => Some(reason),
             Ok(()) if measured.is_none() => Some(Reason::FlopsCounterOff),
@@ -58,7 +59,8 @@ impl FlopsLedger {
                 ledger.expected = None;
                 ledger.reason = Some(Reason::GpusUnknown);
             } else {
-                ledger.recomputed = ledger.excess(run, measured - expected, expected, asked, capacity);
+                ledger.recomputed =
+                    ledger.excess(run, measured - expected, expected, asked, footprint_tokens);
             }
         }
         ledger
@@ -70,8 +72,13 @@ impl FlopsLedger {
         self.measured.zip(by_formula).is_some_and(|(measured, flops)| (flops / measured - 1.0).abs() < 1e-9)
     }
 
-    fn expect(&mut self, run: &Run, asked: Result<&Asked, Reason>) -> Result<(), Reason> {
-        let deployment = self.deployment.insert(model::deployment(&run.manifest.server)?);
+    fn expect(
+        &mut self,
+        run: &Run,
+        asked: Result<&Asked, Reason>,
+        deployment: Result<Deployment, Reason>,
+    ) -> Result<(), Reason> {
+        let deployment = self.deployment.insert(deployment?);
         let asked = asked?;
         let longest = asked.requests.iter().map(|one| one.prompt).max().unwrap_or(0);
         let budget = run.manifest.server.max_num_batched_tokens;
@@ -99,10 +106,10 @@ impl FlopsLedger {
         excess: f64,
         expected: f64,
         asked: Result<&Asked, Reason>,
-        capacity: &CapacityFindings,
+        footprint_tokens: Option<f64>,
     ) -> Option<Bounded> {
         let deployment = self.deployment.as_ref()?;
-        let held = capacity.resident.footprint_tokens?;
+        let held = footprint_tokens?;
         let chunk = f64::from(run.manifest.server.max_num_batched_tokens.unwrap_or(u32::MAX)).min(held);
         let longest = asked.ok()?.requests.iter().map(|one| one.prompt + one.output).max()?;
         let tokens = |excess: f64, context: f64| deployment.recomputed_tokens(excess, context).max(0.0);

@@ -1,7 +1,7 @@
 //! What was computed twice, by three ledgers: the server's token counters, its FLOPs counter, and the KV released at
 //! preemptions; and by the engine's steps or a replay of them, which are the truth where they exist.
 
-mod counters;
+pub(crate) mod counters;
 pub(crate) mod flops;
 
 use crate::findings::{Basis, Reason, Recompute, RecomputedBySource, ReplayFindings};

@@ -12,7 +12,7 @@ mod segments;
 mod ttft;
 
 use crate::client::ClientPart;
-use crate::findings::{ControlLoop, ServerFindings};
+use crate::findings::{ControlLoop, ServerFindings, TokenCounts};
 use crate::stats::line::Fit;
 use crate::window::Window;
 use grid::Grid;
@@ -41,6 +41,21 @@ impl ServerPart {
     }
 }
 
+/// What scrapes say by themselves, over the window: gauges, and counters beside the client's.
+pub(crate) fn gauges(run: &Run, window: Window, tokens: &TokenCounts) -> ServerPart {
+    let replicas = Replica::all(run);
+    let grid = Grid::of(&replicas);
+    let findings = ServerFindings {
+        running: grid.summary(&grid.running),
+        waiting: grid.summary(&grid.waiting),
+        kv_usage: grid.kv_summary(),
+        counters: checks::counters(run, &replicas, window, tokens),
+        scrapes: grid.scrapes(&replicas, window),
+        ..ServerFindings::default()
+    };
+    ServerPart { findings, grid, replicas, window: Some(window), ..ServerPart::default() }
+}
+
 /// Derives the server's part. `pool_tokens` is the KV pool of one replica.
 pub(crate) fn analyze(
     run: &Run,
@@ -48,18 +63,13 @@ pub(crate) fn analyze(
     client: &ClientPart,
     pool_tokens: Option<f64>,
 ) -> ServerPart {
-    let replicas = Replica::all(run);
-    let grid = Grid::of(&replicas);
-    let Some(window) = window else { return ServerPart { grid, replicas, ..ServerPart::default() } };
-    let mut findings = ServerFindings {
-        running: grid.summary(&grid.running),
-        waiting: grid.summary(&grid.waiting),
-        kv_usage: grid.kv_summary(),
-        ttft_parts_ms: ttft::parts(run, &replicas, window, client.ttft_from_sent_ms),
-        counters: checks::counters(run, &replicas, window, &client.findings.tokens),
-        scrapes: grid.scrapes(&replicas, window),
-        ..ServerFindings::default()
+    let Some(window) = window else {
+        let replicas = Replica::all(run);
+        return ServerPart { grid: Grid::of(&replicas), replicas, ..ServerPart::default() };
     };
+    let part = gauges(run, window, &client.findings.tokens);
+    let ServerPart { mut findings, grid, replicas, .. } = part;
+    findings.ttft_parts_ms = ttft::parts(run, &replicas, window, client.ttft_from_sent_ms);
     findings.scrapes.counter_resets = checks::resets(&replicas, window);
     findings.littles_law = littles_law::check(
         &grid,

@@ -121,7 +121,7 @@ fn summarise(
     let before: Vec<f64> = events.iter().filter_map(|event| event.kv_before).collect();
     let findings = Preemptions {
         count,
-        per_minute: count.map(|count| count as f64 / window.seconds() * 60.0),
+        per_minute: count.map(|count| Preemptions::per_minute(count, window.seconds())),
         mean_interval_s: ends
             .zip(count.and_then(|count| count.checked_sub(1)).filter(|&gaps| gaps > 0))
             .map(|((first, last), gaps)| (last.t_s - first.t_s) / gaps as f64),

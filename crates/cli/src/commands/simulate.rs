@@ -20,7 +20,6 @@ use precipice_drive::Retries;
 use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
 use precipice_record::{Ns, RunState, Source};
 use precipice_workload::Plan;
-use std::time::Duration;
 
 /// Everything that a simulation is made from, whichever command asked for it.
 struct Asked<'a> {
@@ -97,6 +96,7 @@ pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
         client: client(&args.client.patience),
         limits: args.engine.limits.limits(),
         count_work: args.engine.enable_mfu_metrics,
+        scrape_period: Some(Ns::from_secs(1.0 / args.sampler.sample_hz)),
     };
     let machine = Machine { deployment: server.deployment, times: server.times, engine: server.config };
     Ok((machine, plan, conditions))
@@ -104,10 +104,10 @@ pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
 
 fn client(patience: &PatienceArgs) -> Client {
     Client {
-        timeout: patience.timeout.map(ns),
-        first_token_timeout: patience.first_token_timeout.map(ns),
+        timeout: patience.timeout.map(Ns::from),
+        first_token_timeout: patience.first_token_timeout.map(Ns::from),
         retries: patience.retries,
-        backoff: ns(Retries::default().backoff),
+        backoff: Retries::default().backoff.into(),
         ..Client::default()
     }
 }
@@ -125,8 +125,4 @@ fn setup(server: &SimulatedServer, asked: &Asked<'_>) -> Setup {
         limits: asked.engine.limits.limits(),
         scrape_period: Ns::from_secs(1.0 / asked.sample_hz),
     }
-}
-
-fn ns(time: Duration) -> Ns {
-    Ns(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -18,17 +18,12 @@ pub struct Blocked {
 /// What the server's counters would say, as differences over the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Prompt and output tokens of all requests: what `iteration_tokens_total` would be if nothing were computed
-    /// twice and nothing were found in the cache.
+    /// Tokens that these requests need when nothing is computed twice; what the prefix cache held is left out.
     pub expected_tokens: u64,
     /// `vllm:iteration_tokens_total_sum`
     pub iteration_tokens: Option<f64>,
     /// `vllm:prompt_tokens_total`
     pub prompt_tokens: Option<f64>,
-    /// `vllm:request_prefill_kv_computed_tokens_sum`
-    pub prefill_kv_computed: Option<f64>,
-    /// `vllm:num_preemptions_total`
-    pub preemptions: Option<f64>,
     /// Tokens that the engine really computed; a real server does not say.
     pub scheduled_tokens: Option<u64>,
     /// FLOPs if nothing were computed twice.
@@ -53,7 +48,7 @@ pub struct Figures {
     pub request_throughput: Option<f64>,
     /// Output tokens per second.
     pub output_throughput: Option<f64>,
-    /// Prompt and output tokens of completed requests per second.
+    /// Prompt and output tokens per second: what failed requests had received is in it.
     pub total_throughput: Option<f64>,
     /// Time to first token.
     pub ttft_ms: Distribution,
@@ -96,8 +91,6 @@ fn counters(ledgers: &Recompute) -> Option<Counters> {
         expected_tokens: ledgers.expected_tokens?,
         iteration_tokens: counted(TokenCounter::Iteration),
         prompt_tokens: counted(TokenCounter::Prompt),
-        prefill_kv_computed: None,
-        preemptions: None,
         scheduled_tokens: ledgers.scheduled_tokens,
         expected_flops: ledgers.flops_expected,
         flops: ledgers.flops_measured,
@@ -215,7 +208,6 @@ impl Figures {
                 ("scheduled_tokens", counters.scheduled_tokens.map(|n| n as f64)),
                 ("iteration_tokens", counters.iteration_tokens),
                 ("prompt_tokens", counters.prompt_tokens),
-                ("prefill_kv_computed", counters.prefill_kv_computed),
                 ("expected_flops", counters.expected_flops),
                 ("flops", counters.flops),
             ]);

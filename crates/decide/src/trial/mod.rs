@@ -1,9 +1,9 @@
 //! A simulated run reduced to its figures.
 //!
-//! Plans and sweeps look at hundreds of runs. None of them is written down or analysed in full: a [`Tally`] takes
-//! the rows as the engine makes them and keeps sums, so that a run of the overload test costs what the engine and
-//! the step times cost. The figures mean what the findings of the same name mean (docs/method.md), but for the
-//! gauges: those are exact means over time here, not means of scrapes.
+//! Plans and sweeps look at hundreds of runs. None of them is written down or analysed in full: a [`Tally`] takes the
+//! rows as the engine makes them and keeps what figures are made of, so that a run of the overload test costs what the
+//! engine and the step times cost. The figures of the whole run are those that [`precipice_analyze::analyze`] finds in
+//! its rows, by the same code ([`precipice_analyze::brief`]); only the steady part is a trial's own.
 
 mod figures;
 mod tally;
@@ -13,10 +13,9 @@ pub use tally::{Mark, Tally};
 
 use crate::machine::Machine;
 use precipice_engine::QueueLimits;
-use precipice_engine::catalog::Deployment;
 use precipice_engine::cost::ProfileError;
 use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
-use precipice_record::{Ns, Warning};
+use precipice_record::{LoadKind, Ns, Warning};
 use precipice_workload::{Load, Plan};
 
 /// Why there are no figures.
@@ -39,12 +38,14 @@ pub struct Conditions {
     pub limits: QueueLimits,
     /// Count FLOPs and bytes, which costs a third more time.
     pub count_work: bool,
+    /// Time between scrapes; absent: [`Setup`]'s.
+    pub scrape_period: Option<Ns>,
 }
 
 /// A run in figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// From the first send to the end of the last request: what a client's tool prints.
+    /// From the first send to the end of the last request, warm-ups left out: what `analyze` finds.
     pub whole: Figures,
     /// The part that does not depend on how long the test is: after the first wave (closed loop) or the first
     /// quarter of the arrivals (open loop), up to the last send. Absent for a load without such a part.
@@ -65,27 +66,36 @@ impl Trial {
 /// # Errors
 /// When the engine's settings are refused, or the step times do not know the model or a step.
 pub fn run(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Result<Trial, TrialError> {
-    // A simulated server is never cold, and what warms it would be in the sums.
-    let plan = &plan.without_warmup();
     let mut timer = machine.times.timer(&machine.deployment, &machine.engine)?;
+    let defaults = Setup::default();
+    let counted = conditions.count_work.then_some(&machine.deployment);
     let setup = Setup {
         engine: machine.engine.clone(),
-        arithmetic: conditions.count_work.then(|| machine.deployment.clone()),
+        arithmetic: counted.cloned(),
         client: conditions.client,
         limits: conditions.limits,
-        // Two scrapes: one before anything, one after everything.
-        scrape_period: Ns(u64::MAX / 4),
-        ..Setup::default()
+        scrape_period: conditions.scrape_period.unwrap_or(defaults.scrape_period),
+        ..defaults
     };
-    let mut tally = Tally::new(&machine.engine, steady_part(plan));
+    let mut tally = Tally::new(&machine.engine, kind(&plan.spec().load), steady_part(plan));
     let summary = virtual_time::simulate(&setup, plan, &mut timer, &mut tally)?;
-    let whole = tally.whole(expected_flops(machine, plan, conditions).as_ref());
+    let whole = tally.whole(summary.window, counted);
     let mut warnings = summary.warnings;
     warnings.extend(timer.warnings());
     Ok(Trial { whole, steady: tally.steady(), warnings })
 }
 
-/// After how many ends or arrivals the run has forgotten how it began, and which request is sent last.
+/// What the analysis calls a load.
+fn kind(load: &Load) -> LoadKind {
+    match load {
+        Load::Closed { .. } => LoadKind::Closed,
+        Load::Open { cap: None, .. } => LoadKind::Open,
+        Load::Open { .. } => LoadKind::OpenCapped,
+        Load::Trace { .. } => LoadKind::Trace,
+    }
+}
+
+/// Where the steady-state window begins, by ends or by arrivals, and where it ends.
 fn steady_part(plan: &Plan) -> Option<tally::Steady> {
     let last = plan.limit()?.checked_sub(1)?;
     match plan.spec().load {
@@ -101,15 +111,4 @@ fn steady_part(plan: &Plan) -> Option<tally::Steady> {
             (last >= 8).then_some(tally::Steady { ends: None, arrivals: Some(last / 4), last })
         }
     }
-}
-
-/// FLOPs if nothing were computed twice.
-fn expected_flops(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Option<f64> {
-    let deployment: &Deployment = &machine.deployment;
-    conditions.count_work.then(|| {
-        let lengths = plan
-            .requests()
-            .map(|request| (u64::from(request.prompt.estimated_tokens()), u64::from(request.output_tokens)));
-        deployment.expected_flops(lengths, u64::from(machine.engine.max_num_batched_tokens))
-    })
 }

@@ -1,21 +1,25 @@
-//! The rows of a run, kept as sums.
+//! What is kept of a run that nobody writes down: the rows of requests, the scrapes, the gaps, and sums of the steps.
+//!
+//! What the figures mean is not known here: the whole run goes to [`precipice_analyze::brief`], and its steady part,
+//! which no recorded run has, is a window of the same sums.
 
-use super::figures::{Blocked, Counters, Figures};
+use super::figures::{Blocked, Figures};
 use precipice_analyze::findings::Distribution;
-use precipice_analyze::stats::order::{Place, settle};
+use precipice_analyze::{Origin, Running, Unwritten, brief, reads};
 use precipice_engine::EngineConfig;
+use precipice_engine::catalog::Deployment;
 use precipice_record::{
-    ChunkRow, EventKind, EventRow, FailureKind, Ns, Phase, RequestRow, Series, SeriesId, Sink, StepRow,
+    ChunkRow, EventKind, EventRow, LoadKind, Ns, RequestRow, Run, Series, SeriesId, Sink, Source, StepRow,
 };
 
-/// When a run has forgotten how it began, and which request is sent last.
+/// Where the steady part begins and ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Steady {
     /// It begins with this many requests ended ...
     pub(super) ends: Option<u32>,
     /// ... or with the arrival of this one.
     pub(super) arrivals: Option<u32>,
-    /// It ends when this one is sent.
+    /// It ends when this one, the last, arrives.
     pub(super) last: u32,
 }
 
@@ -26,8 +30,6 @@ pub struct Mark {
     gaps: usize,
     output_tokens: u64,
     completed: u64,
-    prompt_tokens_of_completed: u64,
-    output_tokens_of_completed: u64,
     steps: usize,
     running: f64,
     waiting: f64,
@@ -36,17 +38,6 @@ pub struct Mark {
     preemptions: u64,
     recomputed: u64,
     scheduled: u64,
-}
-
-/// A request, as its last attempt so far ended.
-#[derive(Debug, Clone, Copy)]
-struct Ended {
-    sent: Ns,
-    first_token: Option<Ns>,
-    last_token: Option<Ns>,
-    output_tokens: u32,
-    completed: bool,
-    refused: bool,
 }
 
 /// The attempt of a request whose tokens come.
@@ -58,14 +49,14 @@ struct Stream {
     number: u32,
 }
 
-/// Counters that are kept, by the name of their series.
-const COUNTERS: [&str; 5] = [
-    "vllm:iteration_tokens_total_sum",
-    "vllm:prompt_tokens_total",
-    "vllm:request_prefill_kv_computed_tokens_sum",
-    "vllm:num_preemptions_total",
-    "vllm:estimated_flops_per_gpu_total",
-];
+/// The gauges of a step.
+#[derive(Debug, Clone, Copy)]
+struct Gauges {
+    running: u32,
+    waiting: u32,
+    /// Share of the pool in use.
+    kv: f32,
+}
 
 /// A sink that keeps what figures are made of.
 #[derive(Debug, Clone)]
@@ -74,70 +65,69 @@ pub struct Tally {
     max_num_batched_tokens: u32,
     chunked: bool,
     steady: Option<Steady>,
+    /// Manifest, requests, and the scrapes that are read.
+    run: Run,
+    /// By the series of the engine: its place in `run`, where it is read.
+    kept: Vec<Option<SeriesId>>,
     now: Mark,
+    /// When the load began: what a warm-up cost is before it.
+    began: Option<Mark>,
     opened: Option<Mark>,
     closed: Option<Mark>,
-    first_sent: Option<Ns>,
-    last_end: Ns,
+    /// Measured requests that have ended at least once.
+    ended: Vec<bool>,
+    ends: u32,
     /// Gaps between tokens in nanoseconds, in the order of time, each with the number of its stream.
     gaps: Vec<(u64, u32)>,
     /// By request.
     streams: Vec<Option<Stream>>,
     /// By number: the attempt failed, and its gaps are nobody's.
     failed: Vec<bool>,
-    ended: Vec<Ended>,
-    /// Where in `ended` a request is.
-    places: Vec<Option<u32>>,
-    /// Running and waiting of each step, and the share of the pool in use.
-    gauges: Vec<(u32, u32, f32)>,
-    /// Series that are counters, with the last value of each.
-    counters: [Option<(SeriesId, f64)>; COUNTERS.len()],
-    series: SeriesId,
-    expected_tokens: u64,
+    /// Of each step.
+    gauges: Vec<Gauges>,
 }
 
 impl Tally {
-    pub(super) fn new(engine: &EngineConfig, steady: Option<Steady>) -> Self {
+    pub(super) fn new(engine: &EngineConfig, load: LoadKind, steady: Option<Steady>) -> Self {
+        let mut run = Run::default();
+        run.manifest.source = Source::Simulated;
+        run.manifest.load.kind = load;
+        run.manifest.server.prefix_caching = Some(engine.enable_prefix_caching);
+        run.manifest.server.max_num_batched_tokens = Some(engine.max_num_batched_tokens);
         Self {
             max_num_seqs: engine.max_num_seqs,
             max_num_batched_tokens: engine.max_num_batched_tokens,
             chunked: engine.enable_chunked_prefill,
             steady,
+            run,
+            kept: Vec::new(),
             now: Mark::default(),
+            began: None,
             opened: None,
             closed: None,
-            first_sent: None,
-            last_end: Ns::ZERO,
+            ended: Vec::new(),
+            ends: 0,
             gaps: Vec::new(),
             streams: Vec::new(),
             failed: Vec::new(),
-            ended: Vec::new(),
-            places: Vec::new(),
             gauges: Vec::new(),
-            counters: [None; COUNTERS.len()],
-            series: 0,
-            expected_tokens: 0,
         }
     }
 
-    /// The figures from the first send to the last end. `expected_flops` is what [`Counters`] says of it.
-    pub(super) fn whole(&self, expected_flops: Option<&f64>) -> Figures {
-        let first = self.first_sent.unwrap_or_default();
-        let from = Mark { time: first, ..Mark::default() };
-        let to = Mark { time: self.last_end, ..self.now };
-        let mut figures = self.between(&from, &to);
-        let value = |place: usize| self.counters[place].map(|(_, value)| value);
-        figures.counters = expected_flops.map(|flops| Counters {
-            expected_tokens: self.expected_tokens,
-            iteration_tokens: value(0),
-            prompt_tokens: value(1),
-            prefill_kv_computed: value(2),
-            preemptions: value(3),
-            scheduled_tokens: Some(self.now.scheduled),
-            expected_flops: Some(*flops),
-            flops: value(4),
-        });
-        figures
+    /// The figures of the run over its window, as its analysis has them. With a deployment also the counters.
+    pub(super) fn whole(&mut self, window: Option<(Ns, Ns)>, counted: Option<&Deployment>) -> Figures {
+        self.run.manifest.window = window;
+        self.run.manifest.server.tensor_parallel_size = counted.map(|deployment| deployment.tensor_parallel);
+        let from = self.began.unwrap_or_default();
+        let unwritten = Unwritten {
+            gaps: self.gaps_between(0, self.gaps.len()),
+            preemptions: self.now.preemptions - from.preemptions,
+            scheduled_tokens: self.now.scheduled - from.scheduled,
+            recomputed_tokens: self.now.recomputed - from.recomputed,
+        };
+        let figures = Figures::of_findings(&brief(&self.run, unwritten, counted));
+        let blocked = figures.duration_s.map(|seconds| self.now.blocked.since(from.blocked, seconds));
+        Figures { blocked, ..figures }
     }
 
     /// The figures of the steady part, where the run had one.
@@ -147,46 +137,47 @@ impl Tally {
         (to.time > from.time && to.completed >= from.completed + 4).then(|| self.between(&from, &to))
     }
 
+    /// Latencies of the requests that were sent inside, rates of what ended inside, gauges by the steps: exact means
+    /// over time, for a part may be shorter than a scrape.
     fn between(&self, from: &Mark, to: &Mark) -> Figures {
         let seconds = to.time.since(from.time).secs();
-        let rate = |amount: u64| (seconds > 0.0).then(|| amount as f64 / seconds);
-        let mean = |area: f64| (seconds > 0.0).then(|| area / seconds);
-        // Requests belong to the window in which they were sent; the last window includes its end.
-        let mine = |ended: &&Ended| ended.sent >= from.time && ended.sent <= to.time;
-        let inside = || self.ended.iter().filter(mine);
-        let good = || inside().filter(|ended| ended.completed);
+        let rate = |amount: u64| Some(amount as f64 / seconds);
+        let mean = |area: f64| Some(area / seconds);
+        let inside = |time: Ns| time >= from.time && time <= to.time;
+        let mut sent = Running::new(Origin::of(self.run.manifest.load.kind));
+        let rows = || self.run.requests.iter().filter(|row| row.measured());
+        rows().filter(|row| row.sent.is_some_and(inside)).for_each(|row| sent.attempt(row));
+        let sent = sent.findings(seconds);
+        let prompts: u64 = rows()
+            .filter(|row| row.first_token.is_some_and(inside))
+            .map(|row| u64::from(row.prompt().unwrap_or(0)))
+            .sum();
         let completed = to.completed - from.completed;
         let preemptions = to.preemptions - from.preemptions;
-        let gauges = &self.gauges[from.steps..to.steps];
-        let whole_tokens = to.output_tokens - from.output_tokens;
-        let prompts = to.prompt_tokens_of_completed - from.prompt_tokens_of_completed;
-        let outputs = to.output_tokens_of_completed - from.output_tokens_of_completed;
+        let outputs = to.output_tokens - from.output_tokens;
+        let peak = |of: fn(&Gauges) -> f64| self.gauges[from.steps..to.steps].iter().map(of).reduce(f64::max);
         Figures {
             completed,
-            failed: inside().filter(|ended| !ended.completed).count() as u64,
-            refused: inside().filter(|ended| ended.refused).count() as u64,
-            duration_s: (seconds > 0.0).then_some(seconds),
+            failed: sent.requests.failed,
+            refused: sent.requests.turned_away,
+            duration_s: Some(seconds),
             request_throughput: rate(completed),
-            output_throughput: rate(whole_tokens),
+            output_throughput: rate(outputs),
             total_throughput: rate(prompts + outputs),
-            ttft_ms: distribution(good().filter_map(|e| Some(e.first_token?.since(e.sent).0)).collect()),
-            itl_ms: distribution(self.gaps_between(from.gaps, to.gaps)),
-            tpot_ms: distribution(good().filter_map(Ended::tpot_ns).collect()),
-            e2el_ms: distribution(good().filter_map(|e| Some(e.last_token?.since(e.sent).0)).collect()),
+            ttft_ms: sent.ttft_ms,
+            itl_ms: Distribution::of_ns(self.gaps_between(from.gaps, to.gaps)),
+            tpot_ms: sent.tpot_ms,
+            e2el_ms: sent.e2el_ms,
             running_mean: mean(to.running - from.running),
-            running_peak: gauges.iter().map(|gauge| f64::from(gauge.0)).reduce(f64::max),
+            running_peak: peak(|gauges| f64::from(gauges.running)),
             waiting_mean: mean(to.waiting - from.waiting),
-            waiting_peak: gauges.iter().map(|gauge| f64::from(gauge.1)).reduce(f64::max),
+            waiting_peak: peak(|gauges| f64::from(gauges.waiting)),
             kv_mean: mean(to.kv - from.kv),
-            kv_peak: gauges.iter().map(|gauge| f64::from(gauge.2)).reduce(f64::max),
+            kv_peak: peak(|gauges| f64::from(gauges.kv)),
             preemptions: Some(preemptions),
             preemptions_per_minute: rate(preemptions).map(|each_second| each_second * 60.0),
             recomputed_tokens: Some(to.recomputed - from.recomputed),
-            blocked: (seconds > 0.0).then(|| Blocked {
-                kv: (to.blocked.kv - from.blocked.kv) / seconds,
-                sequences: (to.blocked.sequences - from.blocked.sequences) / seconds,
-                budget: (to.blocked.budget - from.blocked.budget) / seconds,
-            }),
+            blocked: Some(to.blocked.since(from.blocked, seconds)),
             counters: None,
         }
     }
@@ -197,17 +188,14 @@ impl Tally {
         kept.map(|(gap, _)| *gap).collect()
     }
 
-    /// Keeps how an attempt ended; a further attempt of a request takes the place of the one before.
-    fn keep(&mut self, request: u32, ended: Ended) {
+    /// Counts a request when its first attempt ends.
+    fn count_end(&mut self, request: u32) {
         let request = request as usize;
-        if self.places.len() <= request {
-            self.places.resize(request + 1, None);
+        if self.ended.len() <= request {
+            self.ended.resize(request + 1, false);
         }
-        if let Some(place) = self.places[request] {
-            self.ended[place as usize] = ended;
-        } else {
-            self.places[request] = Some(self.ended.len() as u32);
-            self.ended.push(ended);
+        if !std::mem::replace(&mut self.ended[request], true) {
+            self.ends += 1;
         }
     }
 
@@ -217,48 +205,34 @@ impl Tally {
     }
 }
 
-impl Ended {
-    fn tpot_ns(&self) -> Option<u64> {
-        let after_first = u64::from(self.output_tokens.checked_sub(1).filter(|tokens| *tokens > 0)?);
-        Some(self.last_token?.since(self.first_token?).0 / after_first)
+impl Blocked {
+    /// Shares of so many seconds, of sums in seconds.
+    fn since(self, earlier: Self, seconds: f64) -> Self {
+        Self {
+            kv: (self.kv - earlier.kv) / seconds,
+            sequences: (self.sequences - earlier.sequences) / seconds,
+            budget: (self.budget - earlier.budget) / seconds,
+        }
     }
 }
 
 impl Sink for Tally {
     fn request(&mut self, row: RequestRow) {
-        if row.phase == Phase::Warmup {
+        if !row.measured() {
             return;
         }
-        let completed = row.completed();
-        let (prompt, output) = (row.prompt().unwrap_or(0), row.output_tokens.unwrap_or(0));
-        if completed {
-            self.now.completed += 1;
-            self.now.prompt_tokens_of_completed += u64::from(prompt);
-            self.now.output_tokens_of_completed += u64::from(output);
-            self.expected_tokens += u64::from(prompt) + u64::from(output);
-        }
-        self.last_end = self.last_end.max(row.end);
-        let sent = row.sent.unwrap_or(row.intended);
-        self.first_sent = Some(self.first_sent.map_or(sent, |first| first.min(sent)));
-        if !completed
+        self.now.completed += u64::from(row.completed());
+        if !row.completed()
             && let Some(Some(stream)) = self.streams.get(row.request as usize)
             && stream.attempt == row.attempt
         {
             self.failed[stream.number as usize] = true;
         }
-        let ended = Ended {
-            sent: row.intended,
-            first_token: row.first_token,
-            last_token: row.last_token,
-            output_tokens: output,
-            completed,
-            refused: row.failure.is_some_and(FailureKind::turned_away),
-        };
-        self.keep(row.request, ended);
-        let all = self.ended.len() as u32;
-        if self.steady.is_some_and(|steady| steady.ends.is_some_and(|ends| all >= ends)) {
+        self.count_end(row.request);
+        if self.steady.is_some_and(|steady| steady.ends.is_some_and(|ends| self.ends >= ends)) {
             self.open(row.end);
         }
+        self.run.requests.push(row);
     }
 
     fn chunk(&mut self, row: ChunkRow) {
@@ -282,19 +256,13 @@ impl Sink for Tally {
     }
 
     fn series(&mut self, series: Series) -> SeriesId {
-        let id = self.series;
-        self.series += 1;
-        if let Some(place) = COUNTERS.iter().position(|name| *name == series.name) {
-            self.counters[place] = Some((id, 0.0));
-        }
-        id
+        self.kept.push(reads(&series).then(|| self.run.series(series)));
+        self.kept.len() as SeriesId - 1
     }
 
-    fn sample(&mut self, _: Ns, series: SeriesId, value: f64) {
-        for counter in self.counters.iter_mut().flatten() {
-            if counter.0 == series {
-                counter.1 = value;
-            }
+    fn sample(&mut self, time: Ns, series: SeriesId, value: f64) {
+        if let Some(series) = self.kept[series as usize] {
+            self.run.sample(time, series, value);
         }
     }
 
@@ -321,14 +289,16 @@ impl Sink for Tally {
         self.now.recomputed += u64::from(row.recomputed_tokens.unwrap_or(0));
         self.now.scheduled += u64::from(row.tokens());
         self.now.steps += 1;
-        self.gauges.push((running, waiting, kv));
+        self.gauges.push(Gauges { running, waiting, kv });
     }
 
     fn event(&mut self, row: EventRow) {
-        let Some(steady) = self.steady else { return };
         if !matches!(row.kind, EventKind::Queued | EventKind::Refused) {
             return;
         }
+        // Warm-ups have no events.
+        self.began.get_or_insert(self.now);
+        let Some(steady) = self.steady else { return };
         if steady.arrivals.is_some_and(|arrivals| row.request >= arrivals) {
             self.open(row.time);
         }
@@ -336,48 +306,5 @@ impl Sink for Tally {
             self.now.time = row.time;
             self.closed = Some(self.now);
         }
-    }
-}
-
-/// Nanoseconds to a distribution in milliseconds.
-fn distribution(mut values: Vec<u64>) -> Distribution {
-    const ASKED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
-    let n = values.len();
-    if n == 0 {
-        return Distribution::default();
-    }
-    let mean = values.iter().map(|value| *value as f64).sum::<f64>() / n as f64;
-    let places = ASKED.map(|q| Place::of(n, q));
-    let mut ranks: Vec<usize> = places.iter().flatten().flat_map(|place| [place.low, place.high()]).collect();
-    ranks.extend([0, n - 1]);
-    settle(&mut values, &mut ranks);
-    let ms = |ns: f64| ns / 1e6;
-    let at = |place: Option<Place>| {
-        place.map(|place| ms(place.between(values[place.low] as f64, values[place.high()] as f64)))
-    };
-    Distribution {
-        n: n as u64,
-        mean: Some(ms(mean)),
-        p50: at(places[0]),
-        p90: at(places[1]),
-        p99: at(places[2]),
-        p999: at(places[3]),
-        p9999: at(places[4]),
-        max: Some(ms(values[n - 1] as f64)),
-        min: Some(ms(values[0] as f64)),
-        ci95: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::distribution;
-
-    #[test]
-    fn distribution_are_numpys_in_milliseconds() {
-        let of = distribution([3, 1, 4, 1, 5, 9, 2, 6].map(|ms| ms * 1_000_000).to_vec());
-        assert_eq!((of.n, of.p50, of.max), (8, Some(3.5), Some(9.0)));
-        assert!((of.p90.unwrap() - 6.9).abs() < 1e-9);
-        assert_eq!(distribution(Vec::new()).p50, None);
     }
 }

@@ -120,13 +120,6 @@ impl PhysicalCost {
         self.gaps + self.step_gap
     }
 
-    /// With another host time of a step, in seconds.
-    #[must_use]
-    pub fn with_host(mut self, seconds: f64) -> Self {
-        self.host = seconds;
-        self
-    }
-
     /// Where the time of a step goes.
     pub fn parts(&self, shape: &StepShape<'_>) -> StepParts {
         let launch = self.graphs.launch(shape);

@@ -263,11 +263,6 @@ impl Scheduler {
         &self.requests[slot].blocks
     }
 
-    /// Times the request in `slot` was thrown out so far.
-    pub fn preemptions_of(&self, slot: u32) -> u32 {
-        self.requests[slot].preemptions
-    }
-
     /// Requests thrown out since the start.
     pub fn preemptions(&self) -> u64 {
         self.preemptions

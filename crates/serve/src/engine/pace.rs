@@ -55,7 +55,7 @@ impl Pace {
         let mut at = Position {
             now,
             inbox: Vec::new(),
-            next_stall: self.stalls.map(|stalls| now + ns(stalls.every)),
+            next_stall: self.stalls.map(|stalls| now + Ns::from(stalls.every)),
             stuck: false,
             stopped: false,
         };
@@ -106,7 +106,7 @@ impl Pace {
         if let (Some(stalls), Some(next)) = (self.stalls, &mut at.next_stall) {
             // Stops that fell into idle time did nobody any harm.
             while *next < at.now {
-                *next = *next + ns(stalls.every).max(Ns(1));
+                *next = *next + Ns::from(stalls.every).max(Ns(1));
             }
         }
         // What is in flight in a stuck engine are empty steps: they go by.
@@ -123,9 +123,9 @@ impl Pace {
         if let (Some(stalls), Some(next)) = (self.stalls, at.next_stall)
             && due >= next
         {
-            self.core.delay(ns(stalls.lasts));
-            due = due + ns(stalls.lasts);
-            at.next_stall = Some(next + ns(stalls.every).max(Ns(1)));
+            self.core.delay(Ns::from(stalls.lasts));
+            due = due + Ns::from(stalls.lasts);
+            at.next_stall = Some(next + Ns::from(stalls.every).max(Ns(1)));
         }
         let waiting_since = at.now;
         self.wait_until(due, at);
@@ -203,8 +203,4 @@ impl Pace {
             Command::Stop => at.stopped = true,
         }
     }
-}
-
-fn ns(time: Duration) -> Ns {
-    Ns(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
