@@ -336,7 +336,7 @@ messages! {
     ReplaySentence: "The engine played this run again, decision by decision: {steps} tokens scheduled, {preemptions} preemptions. It gives exactly what the server counted ({verified}), so the figure is exact."
         | "引擎把这次运行逐步重放了一遍：调度 {steps} token，抢占 {preemptions} 次，与服务端的计数（{verified}）完全一致，所以这个数是精确的。";
     ReasonsSentence: "What a ledger lacks here: {reasons}." | "有的账本缺数据：{reasons}。";
-    DecodeTaken: "A request decoded for {mean} on average; undisturbed it would have been {undisturbed}. **Others took {taken}** of it: {prefill} their prefills, {recompute} their recomputation, {preempted} while it was itself thrown out."
+    DecodeTaken: "A request decoded for {mean} on average; undisturbed it would have been {undisturbed}. **Other requests took {taken}** of it: {prefill} their prefills, {recompute} their recomputation, {preempted} while it was preempted itself."
         | "单条请求的 decode 平均 {mean}，不受打扰只要 {undisturbed}。**被拿走 {taken}**：别人的 prefill {prefill}，别人的重算 {recompute}，自己被抢占的空档 {preempted}。";
     DecodeTakenPlain: "A request decoded for {mean} on average; at the median gap for each token it would have been {undisturbed}: {taken} was taken by others."
         | "单条请求的 decode 平均 {mean}，按 ITL 中位数只要 {undisturbed}：被别人拿走 {taken}。";

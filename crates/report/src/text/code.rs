@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_warning_is_translated_and_one_of_another_version_speaks_for_itself() {
         let own = Warning::new(WarningCode::ClockStepped, "The wall clock was set.").with("skew_ms", 12);
-        assert!(warning(&own, Lang::Zh).flat().contains("12 ms"));
+        assert!(warning(&own, Lang::Zh).flat().contains("12.00 ms"));
         assert_eq!(warning(&own, Lang::En).flat(), own.text);
         assert_eq!(warning(&Warning::new(WarningCode::Unknown, "A new one."), Lang::Zh).flat(), "A new one.");
     }
