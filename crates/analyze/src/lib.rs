@@ -22,6 +22,7 @@
 //! | `tail` | why the longest gaps were long |
 //! | [`diagnosis`] | illnesses, with their evidence and remedies |
 //! | `comparison` | the importing tool's own summary beside ours |
+//! | `void` | which warnings void a result |
 //! | `window` | the measured part of a run and the zero of its moments |
 //!
 //! Every figure's definition, with its edge cases and its source, is in `docs/method.md`.
@@ -44,6 +45,7 @@ mod recompute;
 mod schedule;
 mod server;
 mod tail;
+mod void;
 mod wall_clock;
 mod window;
 
@@ -53,10 +55,11 @@ pub use client::running::Running;
 pub use figures::Figures;
 pub use findings::Findings;
 pub use options::{Options, Slo};
+pub use void::voids;
 
 use diagnosis::Case;
 use findings::{ClientFindings, Preemptions, ServerFindings};
-use precipice_record::{Run, Warning};
+use precipice_record::Run;
 use window::Window;
 
 /// What [`analyze`] finds.
@@ -83,10 +86,8 @@ pub fn analyze(run: &Run, options: &Options) -> Analysis {
         window.map(|window| explain::explain(run, window, &client, &server, &capacity)).unwrap_or_default();
     let figures = figures::draw(window, &client, &server, &explained.gaps, options);
 
-    // What the run already says of itself is not said twice.
-    let known = &run.manifest.warnings;
-    let said = |warning: &Warning| known.iter().any(|known| known.code == warning.code);
-    let found = client.warnings.iter().chain(&server.warnings).filter(|warning| !said(warning));
+    let found = client.warnings.iter().chain(&server.warnings).cloned();
+    let warnings = void::warnings(&run.manifest.warnings, found);
     let mut findings = Findings {
         schema: findings::SCHEMA.to_owned(),
         source: run.manifest.source,
@@ -106,7 +107,7 @@ pub fn analyze(run: &Run, options: &Options) -> Analysis {
         },
         capacity,
         diagnosis: Vec::new(),
-        warnings: known.iter().chain(found).cloned().collect(),
+        warnings,
         comparison: comparison::compare(run, &client.findings),
     };
     findings.diagnosis = diagnosis::diagnose(&Case::new(run, window, options, &client, &server, &findings));

@@ -76,9 +76,7 @@ impl Evidence<'_> {
     /// explains one gap, the longest first.
     fn own_by_counter(&self, gaps: &[Gap]) -> Vec<bool> {
         let events = &self.server.findings.preemptions.events;
-        let Some(reach) = self.server.findings.scrapes.interval_s.map(|interval| 1.5 * interval) else {
-            return vec![false; gaps.len()];
-        };
+        let reach = 1.5 * self.server.grid.interval.secs();
         let at_end = self.run.manifest.server.async_scheduling == Some(false);
         let mut left: Vec<(&PreemptionEvent, u32)> = events.iter().map(|event| (event, event.n)).collect();
         let take = |gap: &Gap| {

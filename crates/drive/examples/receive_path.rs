@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ms = |time: Option<precipice_record::Ns>| time.map_or(f64::NAN, precipice_record::Ns::millis);
     println!(
         "{:<12} {} of {} requests completed; sends late p50 {:.3} p99 {:.3} max {:.3} ms; heartbeats late p99 {:.2} max {:.2} ms; \
-         coalesced {:.4}; CPU in the window {:.2} s, share {:.2}; load path alone {:.0} tokens a CPU second; stalls {}; bottleneck {}",
+         coalesced {:.4}; CPU in the window {:.2} s, share {:.2}; load path alone {:.0} tokens a CPU second; stalls {}; warnings {:?}",
         "",
         rows.requests.iter().filter(|row| row.completed()).count(),
         requests,
@@ -90,7 +90,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         audit.cpu_share.unwrap_or(f64::NAN),
         rows.chunks.len() as f64 / audit.cpu_seconds.unwrap_or(f64::NAN),
         audit.stalls.len(),
-        outcome.verdict.bottleneck
+        outcome.verdict.warnings.iter().map(|warning| warning.code.name()).collect::<Vec<_>>()
     );
     Ok(())
 }

@@ -3,8 +3,8 @@
 use crate::fetch::Fetcher;
 use crate::preflight::{PreflightError, ReadyWait, identity, page};
 use crate::sampler::MetricsSource;
-use crate::sampler::meaning::{Meaning, meaning};
 use crate::target::Target;
+use precipice_dialect::{Meaning, known};
 use precipice_record::{KvPoolFacts, ServerFacts};
 use precipice_wire::prometheus;
 use precipice_wire::vllm_log::CacheConfig;
@@ -46,7 +46,9 @@ fn labels(source: &MetricsSource) -> Result<Option<BTreeMap<String, String>>, St
     let body = page(source)?;
     let mut found = None;
     prometheus::samples(&body, |sample| {
-        if found.is_none() && meaning(sample.name) == Some(Meaning::CacheConfig) {
+        if found.is_none()
+            && known(sample.name).is_some_and(|known| known.meaning == Meaning::CacheConfigInfo)
+        {
             let labels = sample.labels.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned()));
             found = Some(labels.collect());
         }

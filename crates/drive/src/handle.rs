@@ -134,10 +134,6 @@ impl Shared {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.in_flight.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn tokens(&self, events: u64) {
         self.chunks.fetch_add(events, Ordering::Relaxed);
     }

@@ -3,8 +3,8 @@
 use crate::fetch::Fetcher;
 use crate::preflight::{ANSWER_LIMIT, ASK_TIMEOUT, answer};
 use crate::sampler::MetricsSource;
-use crate::sampler::meaning::{Meaning, meaning};
 use crate::target::Target;
+use precipice_dialect::{Meaning, Part, known};
 use precipice_wire::prometheus;
 
 /// The server answers as one that takes requests. vLLM lists its models once the engine is up, not before; a server
@@ -44,11 +44,11 @@ pub fn look(source: &MetricsSource) -> Result<Option<Sight>, String> {
 
 fn sight(page: &[u8]) -> Option<Sight> {
     let mut sight = Sight::default();
-    prometheus::samples(page, |sample| match meaning(sample.name) {
-        Some(Meaning::Running | Meaning::Waiting) => {
+    prometheus::samples(page, |sample| match known(sample.name).map(|known| (known.meaning, known.part)) {
+        Some((Meaning::Running | Meaning::Waiting, Part::Gauge)) => {
             sight.requests = Some(sight.requests.unwrap_or(0.0) + sample.value);
         }
-        Some(Meaning::ProcessStart) => sight.started = Some(sample.value),
+        Some((Meaning::ProcessStart, _)) => sight.started = Some(sample.value),
         _ => {}
     })
     .ok()?;

@@ -1,6 +1,5 @@
 //! One run: sampler, warm-up, load, audit, in this order.
 
-use crate::audit::reconcile::{self, ClientCounts, ServerCounts};
 use crate::audit::{self, ClientVerdict, LaneAudit, Window, process};
 use crate::body::{FormError, RequestForm};
 use crate::clock::ns;
@@ -10,10 +9,11 @@ use crate::load::feed::{Feed, Job};
 use crate::load::lane::{Lane, Part, share};
 use crate::load::outlet::{Batch, Outlet};
 use crate::load::{Load, Schedule};
-use crate::sampler::page::Totals;
 use crate::sampler::{MetricsSource, Sampler, Scrape, SourceReport};
 use crate::target::Target;
-use precipice_record::{Ns, Phase, RunState, SeriesId, ServerFacts, Sink, WallAnchor, Warning, WarningCode};
+use precipice_record::{
+    Ns, Phase, RunState, SamplingFacts, SeriesId, ServerFacts, Sink, WallAnchor, Warning, WarningCode,
+};
 use precipice_workload::{Arrival, PlannedRequest};
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -76,9 +76,11 @@ pub struct Outcome {
     pub ended: WallAnchor,
     /// First send of a measured request to the end of the last.
     pub window: Option<(Ns, Ns)>,
+    /// How metrics were sampled; absent where none were.
+    pub sampling: Option<SamplingFacts>,
     /// The server, with what its metrics added.
     pub server: ServerFacts,
-    /// The client's audit, all warnings, and whether the client was the bottleneck (`--strict`).
+    /// The client's audit, and the warnings that no row can give.
     pub verdict: ClientVerdict,
 }
 
@@ -91,23 +93,21 @@ pub fn run(plan: DrivePlan, sink: &mut dyn Sink, handle: &Handle) -> Result<Outc
     let (to, batches) = mpsc::sync_channel(WAITING_BATCHES);
     let server = plan.server.clone();
     let scheduled = !matches!(plan.load.schedule, Schedule::Closed { .. });
-    let (conducted, counts) = thread::scope(|scope| {
+    let period = (!plan.metrics.is_empty()).then(|| ns(plan.metrics_every));
+    let (conducted, window) = thread::scope(|scope| {
         // The channel's own end moves along: when the conductor is done, nobody can send any more.
         let conductor = scope.spawn(move || conduct(plan, &to, handle));
-        let counts = drain(&batches, sink, handle);
+        let window = drain(&batches, sink, handle);
         let conducted = conductor.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (conducted, counts)
+        (conducted, window)
     });
     if let Some(fault) = sink.fault() {
         return Err(RunError::Sink(fault));
     }
     let conducted = conducted?;
-    let window = counts.first_sent.zip(counts.last_end);
-    let wall_seconds = conducted.wall_seconds;
-    let window_facts = Window { cpu_seconds: conducted.cpu_seconds, wall_seconds, scheduled };
-    let mut verdict = audit::judge(&conducted.lanes, window_facts);
-    let counters = ServerCounts::new(&conducted.before, &conducted.after);
-    verdict.warnings.extend(reconcile::judge(&counts, &counters, &conducted.reports));
+    let Played { lanes, cpu_seconds, wall_seconds } = &conducted.played;
+    let facts = Window { cpu_seconds: *cpu_seconds, wall_seconds: *wall_seconds, scheduled };
+    let mut verdict = audit::judge(lanes, facts);
     let ended = handle.clock.anchor();
     verdict.warnings.extend(clock_step(started, ended));
     Ok(Outcome {
@@ -115,6 +115,10 @@ pub fn run(plan: DrivePlan, sink: &mut dyn Sink, handle: &Handle) -> Result<Outc
         started,
         ended,
         window,
+        sampling: period.map(|period| SamplingFacts {
+            period: Some(period),
+            first_error: conducted.reports.iter().find_map(|report| report.first_error.clone()),
+        }),
         server: match conducted.reports.iter().find_map(|report| report.cache_config.as_ref()) {
             Some(labels) => with_cache_config(server, labels),
             None => server,
@@ -140,16 +144,20 @@ fn clock_step(started: WallAnchor, ended: WallAnchor) -> Option<Warning> {
     })
 }
 
-/// Hands rows to the sink until all producers are gone.
-fn drain(batches: &Receiver<Batch>, sink: &mut dyn Sink, handle: &Handle) -> ClientCounts {
-    let mut counts = ClientCounts::new();
+/// Hands rows to the sink until all producers are gone. Returns the window: from the first send of a measured request
+/// to the end of the last one.
+fn drain(batches: &Receiver<Batch>, sink: &mut dyn Sink, handle: &Handle) -> Option<(Ns, Ns)> {
+    let (mut first_sent, mut last_end): (Option<Ns>, Option<Ns>) = (None, None);
     let mut ids: Vec<Vec<SeriesId>> = Vec::new();
     for batch in batches {
         for row in batch.chunks {
             sink.chunk(row);
         }
         for row in batch.requests {
-            counts.add(&row);
+            if row.phase != Phase::Warmup {
+                first_sent = first_sent.into_iter().chain(row.sent).min();
+                last_end = last_end.max(Some(row.end));
+            }
             sink.request(row);
         }
         if let Some(scrape) = batch.samples {
@@ -159,7 +167,7 @@ fn drain(batches: &Receiver<Batch>, sink: &mut dyn Sink, handle: &Handle) -> Cli
             handle.abort();
         }
     }
-    counts
+    first_sent.zip(last_end)
 }
 
 fn keep(scrape: Scrape, sink: &mut dyn Sink, ids: &mut Vec<Vec<SeriesId>>) {
@@ -184,10 +192,13 @@ fn keep(scrape: Scrape, sink: &mut dyn Sink, ids: &mut Vec<Vec<SeriesId>>) {
 
 /// What the run thread returns.
 struct Conducted {
-    lanes: Vec<LaneAudit>,
+    played: Played,
     reports: Vec<SourceReport>,
-    before: Vec<Option<Totals>>,
-    after: Vec<Option<Totals>>,
+}
+
+/// The load's own measures.
+struct Played {
+    lanes: Vec<LaneAudit>,
     cpu_seconds: f64,
     wall_seconds: f64,
 }
@@ -197,11 +208,8 @@ fn conduct(plan: DrivePlan, to: &SyncSender<Batch>, handle: &Handle) -> Result<C
     let sampler = Sampler::start(&plan.metrics, plan.metrics_every, clock, &handle.shared, to);
     let played = play(plan, to, handle, &sampler);
     let reports = sampler.finish();
-    let (lanes, before, after, cpu_seconds, wall_seconds) = played?;
-    Ok(Conducted { lanes, reports, before, after, cpu_seconds, wall_seconds })
+    Ok(Conducted { played: played?, reports })
 }
-
-type Played = (Vec<LaneAudit>, Vec<Option<Totals>>, Vec<Option<Totals>>, f64, f64);
 
 /// Warm-up, then the load.
 fn play(
@@ -228,10 +236,10 @@ fn play(
         let load = Load { schedule, ..plan.load };
         play_part(&mut lanes, &plan.target, &plan.form, &load, warmup, Phase::Warmup, handle)?;
     }
-    let before = settled(sampler);
+    settle(sampler);
     if handle.interrupted() {
-        let audits = lanes.into_iter().map(Lane::finish).collect();
-        return Ok((audits, before.clone(), before, 0.0, 0.0));
+        let lanes = lanes.into_iter().map(Lane::finish).collect();
+        return Ok(Played { lanes, cpu_seconds: 0.0, wall_seconds: 0.0 });
     }
     sampler.load_starts();
     let cpu_before = process::cpu_seconds();
@@ -240,19 +248,19 @@ fn play(
     play_part(&mut lanes, &plan.target, &plan.form, &plan.load, plan.requests, Phase::Steady, handle)?;
     let wall_seconds = clock.now().since(start).secs();
     let cpu_seconds = process::cpu_seconds() - cpu_before;
-    let after = settled(sampler);
-    let audits = lanes.into_iter().map(Lane::finish).collect();
-    Ok((audits, before, after, cpu_seconds, wall_seconds))
+    settle(sampler);
+    let lanes = lanes.into_iter().map(Lane::finish).collect();
+    Ok(Played { lanes, cpu_seconds, wall_seconds })
 }
 
-/// Scrapes until the server says that nothing runs, or for a short while.
-fn settled(sampler: &Sampler) -> Vec<Option<Totals>> {
+/// Scrapes until the server says that nothing runs, or for a short while: the marks at the edges of the load.
+fn settle(sampler: &Sampler) {
     let until = std::time::Instant::now() + SETTLE;
     loop {
         let totals = sampler.mark();
         let busy = totals.iter().flatten().any(|totals| totals.running.is_some_and(|running| running > 0.0));
         if !busy || std::time::Instant::now() >= until {
-            return totals;
+            return;
         }
         thread::sleep(Duration::from_millis(50));
     }

@@ -40,12 +40,12 @@ pub use chunk::{ChunkRow, Chunks};
 pub use event::{EventKind, EventRow};
 pub use failure::FailureKind;
 pub use manifest::{
-    KvPoolFacts, LengthFacts, LoadFacts, LoadKind, Manifest, Origin, RunState, ServerFacts, Source,
-    WallAnchor,
+    KvPoolFacts, LengthFacts, LoadFacts, LoadKind, Manifest, Origin, RunState, SamplingFacts, ServerFacts,
+    Source, WallAnchor,
 };
 pub use request::{Phase, RequestRow};
 pub use run::Run;
-pub use sample::{SCRAPE_SECONDS, Samples, Series, SeriesId, UP};
+pub use sample::{MARK, SCRAPE_SECONDS, Samples, Series, SeriesId, UP};
 pub use sink::Sink;
 pub use step::StepRow;
 pub use time::Ns;

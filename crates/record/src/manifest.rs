@@ -226,6 +226,16 @@ impl ServerFacts {
     }
 }
 
+/// How the server's metrics were sampled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SamplingFacts {
+    /// The asked time between two scrapes.
+    pub period: Option<Ns>,
+    /// Why the first scrape that failed did; absent where none failed.
+    pub first_error: Option<String>,
+}
+
 /// The tool and the files of an import.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -264,6 +274,9 @@ pub struct Manifest {
     pub load: LoadFacts,
     /// The server.
     pub server: ServerFacts,
+    /// How metrics were sampled; absent without metrics and in runs of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingFacts>,
     /// The whole resolved plan: every setting after defaults, configuration file and flags.
     pub plan: Value,
     /// The tool's own delays.

@@ -12,6 +12,10 @@ pub const UP: &str = "up";
 /// Name of the series with the seconds that each scrape took.
 pub const SCRAPE_SECONDS: &str = "scrape_duration_seconds";
 
+/// Name of the series with a row of 1 for each scrape that was made to find an edge of the load: the values of counters
+/// just before and just after it. Such a scrape is a mark and no sample: it is at no tick, and no mean is over it.
+pub const MARK: &str = "scrape_mark";
+
 /// Index of a series in [`Samples::series`].
 pub type SeriesId = u32;
 

@@ -49,7 +49,7 @@ pub(crate) fn render(view: &View<'_>, style: Style) -> String {
         .findings
         .warnings
         .iter()
-        .filter(|warning| !text::voids(warning.code))
+        .filter(|warning| !precipice_analyze::voids(warning.code))
         .partition(|warning| warning.code == WarningCode::PercentileBeyondSample);
     let mut warnings: Vec<String> =
         others.into_iter().map(|warning| text::warning(warning, view.lang).flat()).collect();
@@ -72,7 +72,7 @@ fn headline(view: &View<'_>, screen: &mut Screen) {
     screen.headline(&badge, &verdict(view).flat());
     let facts: Vec<String> = facts(view).into_iter().map(|(_, value)| value).collect();
     screen.dim(&facts.join(" · "));
-    for warning in view.analysis.findings.warnings.iter().filter(|warning| text::voids(warning.code)) {
+    for warning in view.analysis.findings.void() {
         screen.entry(view.say(Text::Warning), &text::warning(warning, view.lang).flat(), Ink::Alarm);
     }
 }

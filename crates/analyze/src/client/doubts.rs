@@ -4,10 +4,10 @@ use super::sample::QUANTILES;
 use super::streams::Streams;
 use crate::findings::{ClientFindings, Distribution};
 use crate::stats::interval::{CONFIDENCE, samples_needed};
-use precipice_record::{COALESCED, Warning, WarningCode};
+use precipice_record::{COALESCED, RequestRow, Run, Warning, WarningCode};
 
 /// Warnings that follow from the client's figures.
-pub(super) fn warnings(findings: &ClientFindings, streams: &Streams) -> Vec<Warning> {
+pub(super) fn warnings(findings: &ClientFindings, streams: &Streams, run: &Run) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let named = [
         ("ttft_ms", &findings.ttft_ms),
@@ -23,8 +23,9 @@ pub(super) fn warnings(findings: &ClientFindings, streams: &Streams) -> Vec<Warn
              observable and count as 0; read ITL percentiles below p99 with care.",
             share * 100.0
         );
-        warnings.push(Warning::new(WarningCode::CoalescedReads, text).with("share", share));
+        warnings.push(Warning::new(WarningCode::CoalescedReads, text).with("coalesced_share", share));
     }
+    warnings.extend(events_and_tokens_differ(run));
     if streams.orphans > 0 {
         let text = format!(
             "{} token events belong to attempts that have no row (the run was cut off); they are left out.",
@@ -33,6 +34,20 @@ pub(super) fn warnings(findings: &ClientFindings, streams: &Streams) -> Vec<Warn
         warnings.push(Warning::new(WarningCode::EventsWithoutRequest, text).with("events", streams.orphans));
     }
     warnings
+}
+
+/// The client counts one token an event where nothing else is said.
+fn events_and_tokens_differ(run: &Run) -> Option<Warning> {
+    let completed = || run.requests.iter().filter(|row| row.measured() && row.completed());
+    let differs = |row: &&RequestRow| {
+        row.output_tokens.zip(row.output_tokens_usage).is_some_and(|(events, usage)| events != usage)
+    };
+    let (count, of) = (completed().filter(differs).count(), completed().count());
+    let text = format!(
+        "In {count} of {of} requests the events that carried tokens are not as many as the tokens in the server's usage: \
+         gaps are between events there, not between tokens."
+    );
+    (count > 0).then(|| Warning::new(WarningCode::EventsAndTokensDiffer, text).with("count", count))
 }
 
 /// Percentiles whose upper end is beyond the sample (theory: distribution-free intervals).

@@ -48,6 +48,12 @@ impl InFlight {
         self.steps.iter().map(|step| step.1).max()
     }
 
+    /// How many at a moment.
+    pub(crate) fn at(&self, time: Ns) -> u64 {
+        let begun = self.steps.partition_point(|step| step.0 <= time);
+        begun.checked_sub(1).map_or(0, |last| self.steps[last].1)
+    }
+
     /// Area between two moments, in request-seconds. Costs a search, not a walk: it is asked for each pair of scrapes.
     pub(crate) fn area(&self, from: Ns, to: Ns) -> f64 {
         self.area_until(to).saturating_sub(self.area_until(from)) as f64 / 1e9
@@ -104,6 +110,7 @@ mod tests {
         let rows = [row(0, 10), row(5, 20), row(10, 30), RequestRow::default()];
         let in_flight = InFlight::of(rows.iter());
         assert_eq!(in_flight.peak(), Some(2));
+        assert_eq!([0, 5, 9, 10, 30].map(|time| in_flight.at(Ns(time))), [1, 2, 2, 2, 0]);
         assert!((in_flight.area(Ns(0), Ns(30)) - 45e-9).abs() < 1e-18);
         assert!((in_flight.area(Ns(5), Ns(10)) - 10e-9).abs() < 1e-18);
         assert!((in_flight.mean(Window { from: Ns(0), to: Ns(30) }) - 1.5).abs() < 1e-12);

@@ -3,14 +3,8 @@
 use super::evidence::Evidence;
 use super::{Case, Found, Illness, Rule};
 use crate::findings::Severity;
+use crate::server::hidden::HiddenQueue;
 use precipice_wording::wording;
-
-/// Share of the client's in-flight area that the server does not see, from which on it is a queue. The network and
-/// the front end hold every request for a moment: on the recorded servers 0.3 to 3 %.
-const MISSING: f64 = 0.1;
-
-/// ... and requests missing on average: one or two are on the wire at any moment.
-const REQUESTS: f64 = 2.0;
 
 pub(super) const RULE: Rule = Rule {
     illness: Illness::HiddenQueue,
@@ -43,13 +37,7 @@ pub(super) const RULE: Rule = Rule {
 fn find(case: &Case<'_>) -> Option<Found> {
     let (client, server) = (case.client(), case.server());
     let area = server.littles_law.area;
-    let share = area.missing_share.filter(|&share| share >= MISSING)?;
-    // Area over share is the client's own area; both over the span of the scrapes give means.
-    let in_flight = client.in_flight.mean?;
-    let requests = share * in_flight;
-    if requests < REQUESTS {
-        return None;
-    }
+    let HiddenQueue { share, requests, in_flight } = HiddenQueue::of(&area, client.in_flight.mean)?;
     let rate = client.request_throughput.filter(|&rate| rate > 0.0);
     let evidence = Evidence::default()
         .with("missing_share", Some(share))

@@ -41,7 +41,8 @@ pub struct ServerFindings {
     pub decode_time: DecodeTime,
 }
 
-/// A gauge over the scrapes from the first to the last at which requests were running.
+/// A gauge over the run's window (first request sent to last answer), in it from the first to the last sample at which
+/// requests were running ([`Scrapes::in_window`] of them). Scrapes made to find the edges of counters are not among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct GaugeSummary {
     /// Arithmetic mean over the scrapes.
@@ -74,15 +75,19 @@ pub struct KvUsage {
 /// What is known of the scrapes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scrapes {
-    /// Ticks that brought values.
+    /// Ticks that brought values, over the whole life of the sampler.
     pub ok: u64,
-    /// Ticks that failed or were missed.
+    /// Ticks of the window that failed or were missed.
     pub gaps: u64,
-    /// Median time between two good scrapes, in seconds.
+    /// Asked time between two scrapes, in seconds; where it is not known (an import, a log), their median.
     pub interval_s: Option<f64>,
     /// Longest time between two good scrapes inside the window, in seconds.
     pub longest_hole_s: Option<f64>,
-    /// Scrapes that the gauge summaries are over.
+    /// Length of the window that all gauge figures and counters are over, in seconds: from the first send (moment 0) to
+    /// the last answer.
+    #[serde(default)]
+    pub window_s: Option<f64>,
+    /// Scrapes in it: what the gauge summaries are over.
     pub in_window: u64,
     /// Moment of the first of these.
     pub first_s: Option<f64>,
@@ -316,12 +321,16 @@ pub struct Area {
     pub missing_request_s: Option<f64>,
     /// missing / client.
     pub missing_share: Option<f64>,
+    /// Part of the missing that no gauge could have shown yet, in request-seconds: requests that arrived while a step
+    /// ran are in no gauge until the step after it has ended. Absent where less than a tenth is missing.
+    #[serde(default)]
+    pub unsettled_request_s: Option<f64>,
 }
 
 /// One quantity counted by both ends.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterCheck {
-    /// Which: `prompt_tokens`, `generation_tokens`, `requests_succeeded`.
+    /// Which: `prompt_tokens`, `generation_tokens`, `requests_succeeded`, `requests_rejected`.
     pub name: String,
     /// By the client, warm-up requests inside the counters' span included.
     pub client: Option<f64>,

@@ -45,5 +45,6 @@ fn area(grid: &Grid, in_flight: &InFlight) -> Area {
         server_request_s: Some(server),
         missing_request_s: Some(client - server),
         missing_share: (client > 0.0).then(|| (client - server) / client),
+        unsettled_request_s: None,
     }
 }

@@ -5,6 +5,7 @@ mod control_loop;
 pub(crate) mod counters;
 mod doubts;
 pub(crate) mod grid;
+pub(crate) mod hidden;
 mod littles_law;
 mod preemptions;
 pub(crate) mod replica;
@@ -15,9 +16,12 @@ use crate::client::ClientPart;
 use crate::findings::{ControlLoop, ServerFindings, TokenCounts};
 use crate::stats::line::Fit;
 use crate::window::Window;
+use checks::{OtherTraffic, Resets};
+use doubts::Grounds;
 use grid::Grid;
+use hidden::HiddenQueue;
 use precipice_dialect::{Meaning, Part};
-use precipice_record::{Run, Warning};
+use precipice_record::{Ns, Run, Warning};
 use replica::Replica;
 
 /// The server's findings, and what the rest of the analysis needs of the server.
@@ -41,16 +45,21 @@ impl ServerPart {
     }
 }
 
+/// The asked time between two scrapes, where it is known.
+fn period(run: &Run) -> Option<Ns> {
+    run.manifest.sampling.as_ref().and_then(|sampling| sampling.period)
+}
+
 /// What scrapes say by themselves, over the window: gauges, and counters beside the client's.
 pub(crate) fn gauges(run: &Run, window: Window, tokens: &TokenCounts) -> ServerPart {
     let replicas = Replica::all(run);
-    let grid = Grid::of(&replicas);
+    let grid = Grid::of(&replicas, Some(window), period(run));
     let findings = ServerFindings {
         running: grid.summary(&grid.running),
         waiting: grid.summary(&grid.waiting),
         kv_usage: grid.kv_summary(),
         counters: checks::counters(run, &replicas, window, tokens),
-        scrapes: grid.scrapes(&replicas, window),
+        scrapes: grid.scrapes(&replicas, window, period(run)),
         ..ServerFindings::default()
     };
     ServerPart { findings, grid, replicas, window: Some(window), ..ServerPart::default() }
@@ -65,12 +74,17 @@ pub(crate) fn analyze(
 ) -> ServerPart {
     let Some(window) = window else {
         let replicas = Replica::all(run);
-        return ServerPart { grid: Grid::of(&replicas), replicas, ..ServerPart::default() };
+        return ServerPart {
+            grid: Grid::of(&replicas, None, period(run)),
+            replicas,
+            ..ServerPart::default()
+        };
     };
     let part = gauges(run, window, &client.findings.tokens);
     let ServerPart { mut findings, grid, replicas, .. } = part;
     findings.ttft_parts_ms = ttft::parts(run, &replicas, window, client.ttft_from_sent_ms);
-    findings.scrapes.counter_resets = checks::resets(&replicas, window);
+    let resets = Resets::of(&replicas, window);
+    findings.scrapes.counter_resets = resets.count;
     findings.littles_law = littles_law::check(
         &grid,
         findings.waiting,
@@ -78,6 +92,9 @@ pub(crate) fn analyze(
         client.findings.request_throughput,
         &client.in_flight,
     );
+    let prefill = findings.ttft_parts_ms.prefill;
+    findings.littles_law.area.unsettled_request_s =
+        hidden::unsettled(run, client, &grid, &findings.littles_law.area, prefill);
     let observed = preemptions::analyze(run, &replicas, &grid, window, pool_tokens);
     let preemptions = observed.findings;
     findings.control_loop = ControlLoop {
@@ -88,6 +105,19 @@ pub(crate) fn analyze(
     findings.segments =
         segments::find(&grid, &preemptions.events, &findings.control_loop, window, client.last_sent_s);
     findings.preemptions = preemptions;
-    let warnings = doubts::warnings(&findings);
+    let others = OtherTraffic::of(run, &replicas, window, &client.in_flight, &findings.counters);
+    let hidden = HiddenQueue::of(&findings.littles_law.area, client.findings.in_flight.mean);
+    let interval = grid.interval;
+    let grounds = Grounds {
+        run,
+        window,
+        client: &client.findings,
+        server: &findings,
+        resets: &resets,
+        others,
+        hidden,
+        interval,
+    };
+    let warnings = grounds.warnings();
     ServerPart { findings, staircase: observed.line, grid, replicas, warnings, window: Some(window) }
 }

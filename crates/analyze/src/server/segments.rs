@@ -25,12 +25,12 @@ pub(crate) fn find(
     window: Window,
     last_sent_s: f64,
 ) -> Vec<Segment> {
-    let is_share = grid.while_busy(&grid.kv_usage).next().is_some();
+    let is_share = grid.in_window(&grid.kv_usage).next().is_some();
     let Some((level, spacing)) = grid.even(if is_share { &grid.kv_usage } else { &grid.running }, BINS)
     else {
         return Vec::new();
     };
-    let Some((first, last)) = grid.busy else { return Vec::new() };
+    let Some((first, last)) = grid.inside else { return Vec::new() };
     let queue = grid.even(&grid.waiting, BINS).map(|(queue, _)| queue).unwrap_or_default();
     // The teeth are noise to the course: all that a mean over one period takes away.
     let period = control.period_s.or(control.acf_period_s).unwrap_or(level.len() as f64 * spacing / 20.0);
@@ -89,7 +89,7 @@ fn measure(grid: &Grid, events: &[PreemptionEvent], window: Window, from_s: f64,
     let inside = |time: Ns| (from_s..=to_s).contains(&window.at(time));
     let average = |values: &[Option<f64>]| {
         let known: Vec<f64> =
-            grid.while_busy(values).filter(|&(at, _)| inside(grid.time[at])).map(|row| row.1).collect();
+            grid.in_window(values).filter(|&(at, _)| inside(grid.time[at])).map(|row| row.1).collect();
         mean(&known)
     };
     let preempted =

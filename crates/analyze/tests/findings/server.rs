@@ -3,7 +3,7 @@
 use crate::made::{ms, request, scrape, series};
 use precipice_analyze::findings::Basis;
 use precipice_analyze::{Findings, Options, analyze};
-use precipice_record::{KvPoolFacts, Ns, Run, Sink};
+use precipice_record::{KvPoolFacts, MARK, Ns, Run, SamplingFacts, Sink, Source, WarningCode};
 
 const RUNNING: &str = "vllm:num_requests_running";
 const WAITING: &str = "vllm:num_requests_waiting";
@@ -22,7 +22,7 @@ fn one_request() -> Run {
 }
 
 #[test]
-fn gauges_are_over_the_scrapes_at_which_requests_ran() {
+fn gauges_are_over_the_scrapes_of_the_window_at_which_requests_ran() {
     let mut run = one_request();
     let columns: [(&str, &[f64]); 3] = [
         (RUNNING, &[0.0, 1.0, 0.0, 3.0, 2.0, 0.0]),
@@ -39,6 +39,117 @@ fn gauges_are_over_the_scrapes_at_which_requests_ran() {
     assert_eq!((server.kv_usage.share_above_90, server.kv_usage.share_above_95), (Some(0.75), Some(0.5)));
     assert_eq!(server.kv_usage.peak, Some(1.0));
     assert_eq!((server.scrapes.ok, server.scrapes.in_window), (6, 4));
+}
+
+/// A live run with a scrape a second, and marks 50 ms apart before and after the load.
+fn with_marks(values: &[f64], mark: f64) -> Run {
+    let mut run = one_request();
+    run.manifest.source = Source::Live;
+    run.manifest.sampling = Some(SamplingFacts { period: Some(ms(1000)), first_error: None });
+    let (up, marks, running) = (series(&mut run, 0, "up", &[]), series(&mut run, 0, MARK, &[]), {
+        series(&mut run, 0, RUNNING, &[("engine", "0")])
+    });
+    let mut rows: Vec<(Ns, f64, bool)> = Vec::new();
+    rows.extend((0..8).map(|at| (ms(100 + 50 * at), mark, true)));
+    rows.extend(values.iter().zip(0..).map(|(&value, at)| (ms(700 + 1000 * at), value, false)));
+    rows.extend((0..8).map(|at| (ms(4550 + 50 * at), mark, true)));
+    for (time, value, is_mark) in rows {
+        run.sample(time, up, 1.0);
+        run.sample(time, running, value);
+        if is_mark {
+            run.sample(time, marks, 1.0);
+        }
+    }
+    run
+}
+
+#[test]
+fn marks_are_no_samples() {
+    let server = findings(&with_marks(&[16.0, 17.0, 15.0, 16.0], 3.0)).server;
+    assert_eq!((server.running.mean, server.running.time_mean), (Some(16.0), Some(16.0)));
+    assert_eq!((server.running.median, server.running.peak), (Some(16.0), Some(17.0)));
+    let scrapes = server.scrapes;
+    assert_eq!((scrapes.ok, scrapes.in_window, scrapes.interval_s), (4, 4, Some(1.0)));
+    assert_eq!((scrapes.first_s, scrapes.window_s), (Some(0.2), Some(4.0)));
+}
+
+#[test]
+fn a_run_without_a_marker_is_clipped_to_its_window() {
+    // As older versions wrote it: the same scrapes, and nothing says which are marks.
+    let mut run = with_marks(&[16.0, 17.0, 15.0, 16.0], 3.0);
+    run.manifest.sampling = None;
+    let mark = run.samples.series.iter().position(|series| series.name == MARK).unwrap() as u32;
+    run.samples.series[mark as usize].name = "of_another_kind".to_owned();
+    let server = findings(&run).server;
+    assert_eq!((server.running.mean, server.running.time_mean), (Some(16.0), Some(16.0)));
+    assert_eq!(server.scrapes.interval_s, Some(1.0));
+}
+
+#[test]
+fn requests_that_were_there_before_the_load_are_other_traffic() {
+    let codes = |run: &Run| -> Vec<WarningCode> {
+        findings(run).warnings.iter().map(|warning| warning.code).collect()
+    };
+    assert!(codes(&with_marks(&[4.0; 4], 3.0)).contains(&WarningCode::OtherTraffic));
+    let alone = codes(&with_marks(&[1.0; 4], 0.0));
+    assert!(!alone.contains(&WarningCode::OtherTraffic), "{alone:?}");
+    // A short load, between two scrapes of the asked period: no scrape is missing.
+    assert!(!codes(&with_marks(&[], 0.0)).contains(&WarningCode::ScrapeGaps));
+}
+
+/// The codes of a run of one request with these counters, which had 50 of its 100 prompt tokens cached.
+fn codes_with(counters: &[(&str, &[f64])]) -> Vec<WarningCode> {
+    let mut run = one_request();
+    run.requests[0].cached_tokens = Some(50);
+    scrape(&mut run, 0, Ns(0), counters);
+    findings(&run).warnings.iter().map(|warning| warning.code).collect()
+}
+
+#[test]
+fn every_engine_s_counters_are_compared_by_what_they_mean() {
+    // llama.cpp counts the prompt tokens that it computed, the cached ones left out.
+    let llama: [(&str, &[f64]); 2] =
+        [("llamacpp:prompt_tokens_total", &[0.0, 50.0]), ("llamacpp:tokens_predicted_total", &[0.0, 3.0])];
+    assert!(!codes_with(&llama).contains(&WarningCode::TokenMismatch));
+    // SGLang's `num_requests_total` is of requests that ended.
+    let sglang: [(&str, &[f64]); 3] = [
+        ("sglang:prompt_tokens_total", &[0.0, 100.0]),
+        ("sglang:generation_tokens_total", &[0.0, 3.0]),
+        ("sglang:num_requests_total", &[0.0, 1.0]),
+    ];
+    assert!(!codes_with(&sglang).contains(&WarningCode::TokenMismatch));
+    let tgi: [(&str, &[f64]); 2] =
+        [("tgi_request_input_length_sum", &[0.0, 100.0]), ("tgi_request_generated_tokens_sum", &[0.0, 9.0])];
+    assert!(codes_with(&tgi).contains(&WarningCode::TokenMismatch));
+}
+
+#[test]
+fn any_known_counter_that_falls_is_a_reset_with_its_moment_and_its_name() {
+    let mut run = one_request();
+    scrape(&mut run, 0, Ns(0), &[("vllm:prefix_cache_hits_total", &[7.0, 7.0, 1.0, 1.0, 1.0, 1.0])]);
+    let found = findings(&run);
+    assert_eq!(found.server.scrapes.counter_resets, 1);
+    let reset = found.void().next().unwrap();
+    assert_eq!(reset.code, WarningCode::CounterReset);
+    assert_eq!(reset.evidence["at_s"], 1.5);
+    assert!(reset.text.contains("vllm:prefix_cache_hits_total"), "{}", reset.text);
+}
+
+#[test]
+fn a_series_without_the_label_of_an_engine_is_no_replica() {
+    let mut run = one_request();
+    scrape(&mut run, 0, Ns(0), &[(RUNNING, &[0.0, 1.0, 1.0, 1.0, 1.0, 0.0])]);
+    for (name, value) in
+        [("vllm:admission_rejections_total", 0.0), ("process_cpu_seconds_total", 17.0), ("go_threads", 4.0)]
+    {
+        let id = series(&mut run, 0, name, &[]);
+        run.sample(ms(1000), id, value);
+        run.sample(ms(5000), id, value + 2.0);
+    }
+    let server = findings(&run).server;
+    assert_eq!(server.scrapes.replicas, 1);
+    let rejected = server.counters.iter().find(|check| check.name == "requests_rejected").unwrap();
+    assert_eq!((rejected.client, rejected.server), (Some(0.0), Some(2.0)));
 }
 
 #[test]
@@ -172,6 +283,28 @@ fn a_hidden_queue_is_the_missing_area() {
     let area = findings(&run).server.littles_law.area;
     assert_eq!((area.client_request_s, area.server_request_s), (Some(6.0), Some(3.0)));
     assert_eq!(area.missing_share, Some(0.5));
+}
+
+#[test]
+fn gauges_that_lag_behind_a_long_step_hide_no_queue() {
+    // Ten arrive together while the gauges still show the idle engine; the first step takes three seconds.
+    let mut run = Run::default();
+    for index in 0..10 {
+        request(&mut run, index, 500, &[3500, 4000, 4500]);
+    }
+    let running: &[f64] = &[0.0, 1.0, 1.0, 1.0, 10.0, 0.0];
+    scrape(&mut run, 0, Ns(0), &[(RUNNING, running), (WAITING, &[0.0; 6])]);
+    let found = findings(&run);
+    let area = found.server.littles_law.area;
+    assert!(area.missing_share.unwrap() > 0.5 && area.unsettled_request_s.is_some(), "{area:?}");
+    assert!(found.warnings.iter().all(|warning| warning.code != WarningCode::HiddenQueue), "{found:#?}");
+    // Tokens come all the time, and still the server shows one of ten: somebody holds the others.
+    let mut run = Run::default();
+    for index in 0..10 {
+        request(&mut run, index, 500, &(6..=45).map(|at| at * 100).collect::<Vec<_>>());
+    }
+    scrape(&mut run, 0, Ns(0), &[(RUNNING, &[0.0, 1.0, 1.0, 1.0, 1.0, 0.0]), (WAITING, &[0.0; 6])]);
+    assert!(findings(&run).warnings.iter().any(|warning| warning.code == WarningCode::HiddenQueue));
 }
 
 #[test]

@@ -104,7 +104,7 @@ pub(crate) struct ClientArgs {
     /// Threads that drive load [default: all cores but one, at most 4]
     #[arg(long, value_name = "N", value_parser = units::count)]
     pub(crate) client_threads: Option<u32>,
-    /// Exit with 3 when the client was the bottleneck or the counts do not add up
+    /// Exit with 3 when the result is void: the client was the bottleneck, others used the server, or it was restarted
     #[arg(long)]
     pub(crate) strict: bool,
 }

@@ -25,8 +25,6 @@ use std::time::Duration;
 /// A run that is on disk.
 pub(crate) struct Measured {
     pub(crate) dir: RunDir,
-    /// The client set the figures, or the counts do not add up.
-    pub(crate) bottleneck: bool,
     pub(crate) state: RunState,
 }
 
@@ -34,8 +32,8 @@ pub(crate) struct Measured {
 pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Outcome> {
     let interrupts = Interrupts::watch_one(args.output.quiet)?;
     let measured = measure(args, url, settings, &interrupts)?;
-    let (_, outcome) = present::present(&measured.dir, &args.output)?;
-    if args.client.strict && measured.bottleneck {
+    let (explained, outcome) = present::present(&measured.dir, &args.output)?;
+    if args.client.strict && explained.analysis.findings.void().next().is_some() {
         printer::note("--strict: the result is unreliable; see the top of the summary for the reason");
         return Ok(Outcome::PromiseBroken);
     }
@@ -84,10 +82,10 @@ pub(crate) fn measure(
     let steered = interrupts.steer(&handle);
     let driven = drive(args, &plan, found, &handle, &mut writer);
     drop(steered);
-    let bottleneck = finish(&mut manifest, &driven);
+    finish(&mut manifest, &driven);
     let dir = writer.finish(&manifest)?;
     driven?;
-    Ok(Measured { dir, bottleneck, state: manifest.state })
+    Ok(Measured { dir, state: manifest.state })
 }
 
 /// What the flags say of a server that does not say it itself.
@@ -155,17 +153,17 @@ fn drive(
     .map_err(anyhow::Error::from)
 }
 
-/// Puts what is known at the end into the manifest. True when the client set the figures.
-fn finish(manifest: &mut Manifest, driven: &Result<precipice_drive::Outcome>) -> bool {
-    let Ok(outcome) = driven else { return false };
+/// Puts what is known at the end into the manifest.
+fn finish(manifest: &mut Manifest, driven: &Result<precipice_drive::Outcome>) {
+    let Ok(outcome) = driven else { return };
     manifest.state = outcome.state;
     manifest.started = Some(outcome.started);
     manifest.ended = Some(outcome.ended);
     manifest.window = outcome.window;
+    manifest.sampling.clone_from(&outcome.sampling);
     manifest.server = outcome.server.clone();
     manifest.audit = Some(outcome.verdict.audit.clone());
     manifest.warnings.extend(outcome.verdict.warnings.iter().cloned());
-    outcome.verdict.bottleneck
 }
 
 pub(crate) fn read_log(path: &Path) -> Result<ServerFacts> {

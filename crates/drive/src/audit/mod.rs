@@ -1,19 +1,19 @@
 //! How well the tool itself kept up, measured in every run.
 //!
+//! Warnings here are of what no row can say. What follows from rows, the analysis finds.
+//!
 //! | module | holds |
 //! | --- | --- |
 //! | [`pulse`] | one lane's own delays: heartbeats, lateness of sends, time a read takes |
 //! | [`process`] | CPU time and memory of the process |
-//! | [`reconcile`] | the client's counts against the server's |
 
 pub(crate) mod process;
 pub(crate) mod pulse;
-pub(crate) mod reconcile;
 
 pub(crate) use pulse::{LaneAudit, Pulse};
 
 use hdrhistogram::Histogram;
-use precipice_record::{COALESCED, ClientAudit, Ns, Stall, Warning, WarningCode};
+use precipice_record::{ClientAudit, Ns, Stall, Warning, WarningCode};
 
 /// A load thread busier than this may have delayed what it stamped.
 const BUSY_LANE: f64 = 0.9;
@@ -33,8 +33,6 @@ pub struct ClientVerdict {
     pub audit: ClientAudit,
     /// What a reader must know.
     pub warnings: Vec<Warning>,
-    /// The client, and not the server, may have set the figures: the run fails under `--strict`.
-    pub bottleneck: bool,
 }
 
 /// What is measured around the window by the thread that runs the whole.
@@ -94,7 +92,6 @@ pub(crate) fn judge(lanes: &[LaneAudit], window: Window) -> ClientVerdict {
     };
     let mut verdict = ClientVerdict { audit, ..ClientVerdict::default() };
     verdict.judge_speed(busiest, window);
-    verdict.judge_reads();
     if stale > 0 {
         verdict.warnings.push(
             Warning::new(
@@ -173,23 +170,7 @@ impl ClientVerdict {
                 .with("send_late_p99_ms", late.millis()),
             );
         }
-        self.bottleneck = late_beats || busy || late_sends;
         self.warnings.extend(warnings);
-    }
-
-    fn judge_reads(&mut self) {
-        let Some(share) = self.audit.coalesced_share.filter(|share| *share > COALESCED) else { return };
-        self.warnings.push(
-            Warning::new(
-                WarningCode::CoalescedReads,
-                format!(
-                    "{:.1} % of the token events came in one read with others, so their gaps read as zero. The \
-                     server or a proxy sends them in batches, or the client was late to read.",
-                    share * 100.0
-                ),
-            )
-            .with("coalesced_share", share),
-        );
     }
 }
 
@@ -202,21 +183,4 @@ fn keep_longest(stalls: &mut Vec<Stall>) {
     stalls.sort_unstable_by_key(|stall| std::cmp::Reverse(stall.lasted));
     stalls.truncate(MOST_STALLS);
     stalls.sort_unstable_by_key(|stall| stall.at);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{COALESCED, ClientAudit, ClientVerdict, WarningCode};
-
-    #[test]
-    fn reads_that_brought_several_events_are_told_from_the_threshold_of_the_analysis_on() {
-        let codes = |share: Option<f64>| {
-            let audit = ClientAudit { coalesced_share: share, ..ClientAudit::default() };
-            let mut verdict = ClientVerdict { audit, ..ClientVerdict::default() };
-            verdict.judge_reads();
-            verdict.warnings.into_iter().map(|warning| warning.code).collect::<Vec<_>>()
-        };
-        assert_eq!(codes(Some(COALESCED + 0.001)), [WarningCode::CoalescedReads]);
-        assert!(codes(Some(COALESCED)).is_empty() && codes(None).is_empty());
-    }
 }

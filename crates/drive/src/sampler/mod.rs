@@ -4,12 +4,13 @@
 //! request. Scrapes are due at absolute ticks. A scrape that fails, or a tick that passes while the one before is
 //! still under way, is a row with `up` 0 at the time it was due: a gap that is seen, never a value that is made up.
 //!
+//! Before and after the load every source is scraped apart from the ticks, so that the counters are known at its edges.
+//! Such a scrape is a mark (a row of the series [`MARK`]) and no sample.
+//!
 //! | module | holds |
 //! | --- | --- |
-//! | [`meaning`] | what the metrics of the known engines mean |
-//! | [`page`] | one source's pages: new series, changes, resets |
+//! | [`page`] | one source's pages: new series, changes |
 
-pub(crate) mod meaning;
 pub(crate) mod page;
 
 use crate::clock::{Clock, ns};
@@ -17,8 +18,8 @@ use crate::fetch::Fetcher;
 use crate::handle::{ServerNow, Shared};
 use crate::load::outlet::Batch;
 use crate::target::{Origin, TargetError, TargetOptions, Url};
-use page::{Pages, Reset, Totals};
-use precipice_record::{Ns, SCRAPE_SECONDS, Series, UP};
+use page::{Pages, Totals};
+use precipice_record::{MARK, Ns, SCRAPE_SECONDS, Series, UP};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +33,8 @@ const SCRAPE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Numbers of the sampler's own series within a source.
 const UP_ID: u32 = 0;
 const SECONDS_ID: u32 = 1;
-const RESERVED: u32 = 2;
+const MARK_ID: u32 = 2;
+const RESERVED: u32 = 3;
 
 /// One metrics URL.
 #[derive(Debug, Clone)]
@@ -79,23 +81,11 @@ pub(crate) struct Scrape {
     pub rows: Vec<(u32, f64)>,
 }
 
-/// A scrape beside what the client had in flight.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct InFlight {
-    pub at: Ns,
-    pub client: f64,
-    /// Running and waiting.
-    pub server: f64,
-}
-
 /// What one source's thread found in all.
 #[derive(Debug, Default)]
 pub(crate) struct SourceReport {
-    pub scrapes: u64,
-    pub gaps: u64,
+    /// Why the first scrape that failed did.
     pub first_error: Option<String>,
-    pub resets: Vec<Reset>,
-    pub in_flight: Vec<InFlight>,
     pub cache_config: Option<BTreeMap<String, String>>,
 }
 
@@ -241,7 +231,7 @@ impl Scraper {
             match orders.recv_timeout(wait) {
                 Ok(Command::Mark(reply)) => {
                     let now = self.clock.now();
-                    let totals = self.scrape(now, Vec::new());
+                    let totals = self.scrape(now, Vec::new(), true);
                     // An error says that nobody waits any more.
                     reply.send(totals).ok();
                 }
@@ -251,7 +241,7 @@ impl Scraper {
                     let missed = self.clock.now().since(due).0 / every;
                     let gaps: Vec<Ns> = (0..missed).map(|tick| Ns(due.0 + tick * every)).collect();
                     due = Ns(due.0 + missed * every);
-                    self.scrape(due, gaps);
+                    self.scrape(due, gaps, false);
                     due = Ns(due.0 + every);
                 }
             }
@@ -261,13 +251,13 @@ impl Scraper {
     }
 
     /// One scrape that was due then. `gaps` are the ticks before it that were missed.
-    fn scrape(&mut self, due: Ns, gaps: Vec<Ns>) -> Option<Totals> {
+    fn scrape(&mut self, due: Ns, gaps: Vec<Ns>, mark: bool) -> Option<Totals> {
         let mut scrape = Scrape { source: self.source, gaps, ..Scrape::default() };
         if !self.introduced {
             self.introduced = true;
             let own =
                 |name: &str| Series { name: name.to_owned(), labels: BTreeMap::new(), source: self.source };
-            scrape.series = vec![own(UP), own(SCRAPE_SECONDS)];
+            scrape.series = vec![own(UP), own(SCRAPE_SECONDS), own(MARK)];
         }
         let asked = self.clock.now();
         let timeout = self.every.max(SCRAPE_TIMEOUT);
@@ -284,22 +274,22 @@ impl Scraper {
                 scrape.rows = page.rows;
                 scrape.rows.push((UP_ID, 1.0));
                 scrape.rows.push((SECONDS_ID, time.since(asked).secs()));
-                self.report.scrapes += 1;
-                self.report.resets.extend(page.reset.map(|name| Reset { at: time, name }));
-                if let (Some(running), Some(waiting)) = (page.totals.running, page.totals.waiting) {
-                    let client = self.shared.in_flight() as f64;
-                    self.report.in_flight.push(InFlight { at: time, client, server: running + waiting });
+                if mark {
+                    scrape.rows.push((MARK_ID, 1.0));
                 }
                 self.latest.set(self.source, page.totals, &self.shared);
                 Some(page.totals)
             }
             Err(error) => {
                 scrape.gaps.push(due);
+                if mark {
+                    scrape.time = due;
+                    scrape.rows.push((MARK_ID, 1.0));
+                }
                 self.report.first_error.get_or_insert(error);
                 None
             }
         };
-        self.report.gaps += scrape.gaps.len() as u64;
         // An error says that the run is over.
         self.to.send(Batch { samples: Some(scrape), ..Batch::default() }).ok();
         totals

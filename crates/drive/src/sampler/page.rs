@@ -1,45 +1,36 @@
-//! One source's pages, one after another: what is new, what changed, what was reset.
+//! One source's pages, one after another: what is new and what changed.
 
 use crate::handle::ServerNow;
-use crate::sampler::meaning::{Meaning, is_counter, is_sparse, meaning};
-use precipice_record::{Ns, Series};
+use precipice_dialect::{Meaning, Part, is_sparse, known};
+use precipice_record::Series;
 use precipice_wire::prometheus::{self, PageError};
 use std::collections::{BTreeMap, HashMap};
 
-/// A counter that fell: the server was restarted, or another one answered.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reset {
-    pub at: Ns,
-    pub name: String,
-}
-
-/// Totals and gauges of one source at one scrape.
+/// What the progress bar shows of one source, and what says that the server is idle.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Totals {
     pub running: Option<f64>,
     pub waiting: Option<f64>,
     pub kv_usage: Option<f64>,
     pub preemptions: Option<f64>,
-    pub prompt_tokens: Option<f64>,
     pub generation_tokens: Option<f64>,
-    pub succeeded: Option<f64>,
 }
 
 impl Totals {
     /// Adds up over the series of one meaning (engines, reasons); usage is the fullest.
-    fn add(&mut self, meaning: Meaning, value: f64) {
-        let slot = match meaning {
-            Meaning::Running => &mut self.running,
-            Meaning::Waiting => &mut self.waiting,
-            Meaning::KvUsage => {
+    fn add(&mut self, (meaning, part): (Meaning, Part), value: f64) {
+        let slot = match (meaning, part) {
+            (Meaning::Running, Part::Gauge) => &mut self.running,
+            (Meaning::Waiting, Part::Gauge) => &mut self.waiting,
+            (Meaning::KvUsage, Part::Gauge) => {
                 self.kv_usage = Some(self.kv_usage.map_or(value, |before| before.max(value)));
                 return;
             }
-            Meaning::Preemptions => &mut self.preemptions,
-            Meaning::PromptTokens => &mut self.prompt_tokens,
-            Meaning::GenerationTokens => &mut self.generation_tokens,
-            Meaning::Succeeded => &mut self.succeeded,
-            Meaning::ProcessStart | Meaning::CacheConfig => return,
+            (Meaning::Preemptions, Part::Counter) => &mut self.preemptions,
+            (Meaning::GenerationTokens, Part::Counter) | (Meaning::RequestGenerationTokens, Part::Sum) => {
+                &mut self.generation_tokens
+            }
+            _ => return,
         };
         *slot = Some(slot.unwrap_or(0.0) + value);
     }
@@ -59,10 +50,10 @@ impl Totals {
 
 /// A series that was seen before.
 #[derive(Debug)]
-struct Known {
+struct Kept {
     id: u32,
-    meaning: Option<Meaning>,
-    counter: bool,
+    /// What the totals take it for.
+    meaning: Option<(Meaning, Part)>,
     sparse: bool,
     last: f64,
 }
@@ -75,15 +66,13 @@ pub(crate) struct PageRows {
     /// Number of the series (of this source) and value.
     pub rows: Vec<(u32, f64)>,
     pub totals: Totals,
-    /// A counter of this page is below its last value.
-    pub reset: Option<String>,
 }
 
 /// The series of one source.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     source: u16,
-    known: HashMap<Box<str>, Known>,
+    kept: HashMap<Box<str>, Kept>,
     next: u32,
     /// Labels of `vllm:cache_config_info`.
     pub cache_config: Option<BTreeMap<String, String>>,
@@ -104,8 +93,8 @@ impl Pages {
         prometheus::samples(body, |_| ())?;
         let mut page = PageRows::default();
         prometheus::samples(body, |sample| {
-            let known = if let Some(known) = self.known.get_mut(sample.key) {
-                known
+            let kept = if let Some(kept) = self.kept.get_mut(sample.key) {
+                kept
             } else {
                 let id = self.next;
                 self.next += 1;
@@ -114,30 +103,25 @@ impl Pages {
                     .into_iter()
                     .map(|(name, value)| (name.to_owned(), value.into_owned()))
                     .collect();
-                let meaning = meaning(sample.name);
-                if meaning == Some(Meaning::CacheConfig) {
+                let meaning = known(sample.name).map(|known| (known.meaning, known.part));
+                if meaning.is_some_and(|(meaning, _)| meaning == Meaning::CacheConfigInfo) {
                     self.cache_config = Some(labels.clone());
                 }
                 page.series.push(Series { name: sample.name.to_owned(), labels, source: self.source });
-                self.known.entry(sample.key.into()).or_insert(Known {
+                self.kept.entry(sample.key.into()).or_insert(Kept {
                     id,
                     meaning,
-                    counter: is_counter(sample.name) || meaning == Some(Meaning::ProcessStart),
                     sparse: is_sparse(sample.name),
                     last: f64::NAN,
                 })
             };
             let value = sample.value;
-            let restarted = known.meaning == Some(Meaning::ProcessStart) && value > known.last;
-            if known.counter && (value < known.last || restarted) && page.reset.is_none() {
-                page.reset = Some(sample.name.to_owned());
-            }
             // Bits, so that a NaN which stays is no change.
-            if !known.sparse || value.to_bits() != known.last.to_bits() {
-                page.rows.push((known.id, value));
+            if !kept.sparse || value.to_bits() != kept.last.to_bits() {
+                page.rows.push((kept.id, value));
             }
-            known.last = value;
-            if let Some(meaning) = known.meaning {
+            kept.last = value;
+            if let Some(meaning) = kept.meaning {
                 page.totals.add(meaning, value);
             }
         })?;
@@ -159,18 +143,18 @@ mod tests {
         assert_eq!(first.series.len(), 3);
         let second = pages.read(page(1, 5).as_bytes()).unwrap();
         assert_eq!(second.rows, [(2, 1.0), (4, 5.0)]);
-        assert!(second.series.is_empty() && second.reset.is_none());
+        assert!(second.series.is_empty());
         assert_eq!(pages.read(page(1, 6).as_bytes()).unwrap().rows, [(2, 1.0), (3, 6.0), (4, 6.0)]);
     }
 
     #[test]
-    fn a_counter_that_falls_is_a_reset_and_a_gauge_is_none() {
+    fn every_engine_s_preemptions_and_tokens_reach_the_progress_bar() {
         let mut pages = Pages::new(0, 0);
-        let page = |gauge: u32, counter: u32| format!("g {gauge}\nvllm:num_preemptions_total {counter}\n");
-        assert_eq!(pages.read(page(9, 9).as_bytes()).unwrap().reset, None);
-        assert_eq!(pages.read(page(1, 9).as_bytes()).unwrap().reset, None);
-        let reset = pages.read(page(1, 2).as_bytes()).unwrap().reset;
-        assert_eq!(reset.as_deref(), Some("vllm:num_preemptions_total"));
+        let page = b"sglang:num_retracted_requests_total 6\nsglang:generation_tokens_total 50\n";
+        let totals = pages.read(page).unwrap().totals;
+        assert_eq!((totals.preemptions, totals.generation_tokens), (Some(6.0), Some(50.0)));
+        let tgi = Pages::new(0, 0).read(b"tgi_request_generated_tokens_sum 9\n").unwrap().totals;
+        assert_eq!(tgi.generation_tokens, Some(9.0));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Schedules, stop rules, phases and the sampler.
 
-use crate::server::{EVENTS_HEAD, Server, Test, Then, codes, good, planned, token};
+use crate::server::{EVENTS_HEAD, Server, Test, Then, good, planned, token};
 use precipice_drive::{Handle, Schedule};
-use precipice_record::{FailureKind, Phase, RunState};
+use precipice_record::{FailureKind, Ns, Phase, RunState};
 use precipice_workload::Arrival;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -205,7 +205,7 @@ fn a_duration_ends_the_sending_and_the_drain_ends_the_rest() {
 }
 
 #[test]
-fn gaps_in_the_scrapes_are_rows_and_resets_are_told() {
+fn gaps_in_the_scrapes_are_rows_and_the_reason_is_kept() {
     let server = Server::start(|asked, stream| {
         let page = match asked.on_connection {
             0 => "vllm:num_requests_running 0\nvllm:request_success_total 7\n",
@@ -226,8 +226,7 @@ fn gaps_in_the_scrapes_are_rows_and_resets_are_told() {
     let up = run.samples.series.iter().position(|series| series.name == "up").unwrap();
     let ups: Vec<f64> = run.samples.of(up as u32).map(|(_, value)| value).collect();
     assert!(ups.contains(&0.0) && ups.contains(&1.0), "{ups:?}");
-    let codes = codes(&outcome);
-    assert!(codes.contains(&"counter_reset") && codes.contains(&"scrape_gaps"), "{codes:?}");
+    assert!(outcome.sampling.unwrap().first_error.is_some());
 }
 
 #[test]
@@ -271,5 +270,7 @@ fn a_huge_page_is_a_gap_and_no_flood() {
     test.metrics = vec![server.url()];
     let (run, outcome) = test.run(&server.url());
     assert!(run.requests[0].completed());
-    assert!(codes(&outcome).contains(&"no_metrics"), "{:?}", outcome.verdict.warnings);
+    let sampling = outcome.sampling.unwrap();
+    assert_eq!(sampling.period, Some(Ns(1_000_000_000)));
+    assert!(sampling.first_error.unwrap().contains("larger than"));
 }

@@ -86,7 +86,8 @@ fn warnings(view: &View<'_>, void: bool) -> Vec<Block> {
         .warnings
         .iter()
         .filter(|warning| {
-            text::voids(warning.code) == void && warning.code != WarningCode::PercentileBeyondSample
+            precipice_analyze::voids(warning.code) == void
+                && warning.code != WarningCode::PercentileBeyondSample
         })
         .collect();
     if chosen.is_empty() {

@@ -12,14 +12,6 @@ use precipice_wording::template::names;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Warnings after which the run's figures must not be used as they are.
-const VOID: &[WarningCode] = &[
-    WarningCode::ClientBottleneck,
-    WarningCode::LateSends,
-    WarningCode::OtherTraffic,
-    WarningCode::CounterReset,
-];
-
 /// A warning in Chinese; nothing for one that this version does not know.
 fn chinese(code: WarningCode) -> Option<&'static str> {
     Some(match code {
@@ -55,7 +47,9 @@ fn chinese(code: WarningCode) -> Option<&'static str> {
             "{metric}：{n} 个样本撑不起 {percentiles}，只能读作“至少”；至少要 {needed} 个样本才有上界。"
         }
         WarningCode::Recovered => "测量进程被杀：最多缺最后一秒；当时在飞的请求有 token 记录但没有结果行。",
-        WarningCode::ScrapeGaps => "有 {gaps} 次采样缺失：相邻两次之间发生了什么无从得知。",
+        WarningCode::ScrapeGaps => {
+            "有 {gaps} 次采样缺失，最长 {longest_s} 没有采样：其间服务端发生了什么无从得知。"
+        }
         WarningCode::SlowSink => "磁盘写不过来，数据曾在内存里排队。请把结果写到更快的磁盘。",
         WarningCode::StaleConnections => {
             "{count} 条请求碰上服务端已关闭的空闲连接，换新连接重发了，都不算失败。"
@@ -261,11 +255,6 @@ pub(crate) fn verified(of: Reproduced, lang: Lang) -> &'static str {
     }
 }
 
-/// Whether a warning voids the result.
-pub(crate) fn voids(code: WarningCode) -> bool {
-    VOID.contains(&code)
-}
-
 /// A warning as a sentence.
 pub(crate) fn warning(warning: &Warning, lang: Lang) -> Line {
     match (lang, chinese(warning.code)) {
@@ -290,6 +279,7 @@ fn filled(template: &str, evidence: &BTreeMap<String, Value>) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use precipice_record::{ChunkRow, Ns, RequestRow, Run, Series, Sink};
     use serde_json::json;
 
     #[test]
@@ -298,6 +288,41 @@ mod tests {
         assert!(warning(&own, Lang::Zh).flat().contains("12.00 ms"));
         assert_eq!(warning(&own, Lang::En).flat(), own.text);
         assert_eq!(warning(&Warning::new(WarningCode::Unknown, "A new one."), Lang::Zh).flat(), "A new one.");
+    }
+
+    #[test]
+    fn what_the_analysis_warns_of_is_said_in_chinese_throughout() {
+        // A server that was restarted, and that shows one of ten requests.
+        let mut run = Run::default();
+        let tokens: Vec<u64> = (6..=45).map(|at| at * 100_000_000).collect();
+        for request in 0..10 {
+            for &time in &tokens {
+                run.chunk(ChunkRow { request, attempt: 0, time: Ns(time), tokens: 1, events_in_read: 2 });
+            }
+            let (sent, end) = (Some(Ns(500_000_000)), Ns(4_500_000_000));
+            run.request(RequestRow { request, sent, end, last_token: Some(end), ..RequestRow::default() });
+        }
+        let mut column = |name: &str, values: [f64; 6]| {
+            let id = run.series(Series { name: name.to_owned(), labels: BTreeMap::new(), source: 0 });
+            for (value, second) in values.into_iter().zip(0..) {
+                run.sample(Ns(second * 1_000_000_000), id, value);
+            }
+        };
+        column("up", [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]);
+        column("vllm:num_requests_running", [0.0, 1.0, 1.0, 1.0, 1.0, 0.0]);
+        column("vllm:num_requests_waiting", [0.0; 6]);
+        column("vllm:prompt_tokens_total", [9.0, 9.0, 1.0, 1.0, 1.0, 1.0]);
+        let found =
+            precipice_analyze::analyze(&run, &precipice_analyze::Options::default()).findings.warnings;
+        for code in [
+            WarningCode::HiddenQueue,
+            WarningCode::CounterReset,
+            WarningCode::ScrapeGaps,
+            WarningCode::CoalescedReads,
+        ] {
+            let warned = found.iter().find(|warning| warning.code == code).unwrap();
+            assert_ne!(warning(warned, Lang::Zh).flat(), warned.text, "{code}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod code;
 mod illness;
 
 pub(crate) use catalogue::Text;
-pub(crate) use code::{basis, cause, failure, reason, verified, voids, warning};
+pub(crate) use code::{basis, cause, failure, reason, verified, warning};
 pub(crate) use illness::{diagnosis, evidence};
 
 #[cfg(test)]

@@ -60,8 +60,8 @@ impl Ended {
         let doubtful = store.outcomes().iter().filter(|outcome| outcome.doubtful).count();
         if doubtful > 0 {
             printer::note(&format!(
-                "{doubtful} runs are not to be believed: the client was the bottleneck, or its counts and the server's \
-                 differ ('precipice report' of a run under {}/runs says which)",
+                "{doubtful} runs are not to be believed: the client was the bottleneck, others used the server, or \
+                 it was restarted ('precipice report' of a run under {}/runs says which)",
                 store.root().display()
             ));
         }
@@ -196,7 +196,7 @@ impl One<'_> {
         }
         let mut outcome = Kept::of(&self.run.point, self.run.repeat, self.run.seed, figures);
         outcome.run = Some(name);
-        outcome.doubtful = measured.bottleneck;
+        outcome.doubtful = explained.analysis.findings.void().next().is_some();
         Ok(outcome)
     }
 
