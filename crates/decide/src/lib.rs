@@ -7,6 +7,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`calibrate`] | a step-time profile from runs, from a live server, from kernel times |
+//! | [`exact`] | [`exact::not_exact`], whether the engine's decisions are the server's |
 //! | [`machine`] | [`Machine`], a server that can be simulated with other settings |
 //! | [`trial`] | [`trial::run`], a simulated run reduced to its figures |
 //! | [`plan`] | [`plan::plan`], how many fit, where the cliff is, what to set |
@@ -16,6 +17,7 @@
 
 pub mod calibrate;
 pub mod estimate;
+pub mod exact;
 pub mod machine;
 pub mod parallel;
 pub mod plan;

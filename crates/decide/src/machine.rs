@@ -1,7 +1,7 @@
 //! A server that can be simulated again with other settings.
 
 use precipice_engine::catalog::{Deployment, Gpu, Mark};
-use precipice_engine::cost::{GraphSizes, PhysicalCost, Profile, ProfileCost, ProfileError};
+use precipice_engine::cost::{ExpectedError, GraphSizes, PhysicalCost, Profile, ProfileCost, ProfileError};
 use precipice_engine::{EngineConfig, StepCost, StepCostError, StepShape, StepTime};
 use precipice_record::Warning;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,14 @@ impl StepCost for StepTimer {
 }
 
 impl StepTimer {
+    /// How far the times of the steps so far are expected to be off together; of a profile alone.
+    pub fn expected_error(&self) -> Option<&ExpectedError> {
+        match self {
+            Self::Physical(_) => None,
+            Self::Profile(cost) => Some(cost.expected_error()),
+        }
+    }
+
     /// What a run that used these times must say.
     pub fn warnings(&self) -> Vec<Warning> {
         match self {
@@ -84,7 +92,7 @@ impl StepTimes {
         let graphs = GraphSizes::new(engine.max_num_seqs, engine.max_num_batched_tokens);
         Ok(match self {
             Self::Physical(gpu) => StepTimer::Physical(Box::new(PhysicalCost::new(gpu, deployment, graphs))),
-            Self::Profile(profile) => StepTimer::Profile(Box::new(profile.cost(&deployment.shape, graphs)?)),
+            Self::Profile(profile) => StepTimer::Profile(Box::new(profile.cost_of(deployment, graphs)?)),
         })
     }
 

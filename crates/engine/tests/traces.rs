@@ -50,15 +50,73 @@ fn every_iteration_of_every_case_is_identical() {
 }
 
 #[test]
-fn by_the_rules_of_another_release_the_cases_that_it_changed_differ() {
-    let cases: usize = data("vllm-sched-0.33.0")
-        .iter()
-        .filter(|file| {
-            let bytes = std::fs::read(file).unwrap();
-            !trace::verify(&bytes, Some(VllmVersion::V0_27)).unwrap().identical()
-        })
-        .count();
-    assert!(cases > 0, "nothing was changed");
+fn every_release_is_identical_by_its_own_rules() {
+    let counts = VllmVersion::ALL.map(|version| {
+        let directory = format!("vllm-sched-releases/{}", version.release());
+        for file in data(&directory) {
+            for case in read(&file).cases {
+                assert_eq!(
+                    (case.release.rules, case.release.named.as_deref()),
+                    (version, Some(version.release()))
+                );
+            }
+        }
+        identical(&directory)
+    });
+    assert_eq!(counts, [7, 31, 23, 27, 30, 30, 36]);
+}
+
+#[test]
+fn each_rule_that_changed_tells_the_releases_before_and_after_it_apart() {
+    let differing = |traced: VllmVersion, rules: VllmVersion| {
+        let files = data(&format!("vllm-sched-releases/{}", traced.release()));
+        let differs =
+            |file: &&PathBuf| !trace::verify(&std::fs::read(file).unwrap(), Some(rules)).unwrap().identical();
+        files.iter().filter(differs).count()
+    };
+    for (before, after, changed) in [
+        (VllmVersion::V0_27, VllmVersion::V0_28, true),
+        (VllmVersion::V0_28, VllmVersion::V0_29, false),
+        (VllmVersion::V0_29, VllmVersion::V0_30, false),
+        (VllmVersion::V0_30, VllmVersion::V0_31, true),
+        (VllmVersion::V0_31, VllmVersion::V0_32, false),
+        (VllmVersion::V0_32, VllmVersion::V0_33, true),
+    ] {
+        assert_eq!(differing(before, after) > 0, changed, "{before} by the rules of {after}");
+        assert_eq!(differing(after, before) > 0, changed, "{after} by the rules of {before}");
+    }
+}
+
+#[test]
+fn a_feature_that_is_not_known_is_refused_by_name_and_one_that_is_off_is_not() {
+    let with = |param: &str| {
+        let text = small().replacen("\"params\":{", &format!("\"params\":{{{param},"), 1);
+        verify(text.as_bytes()).unwrap()
+    };
+    for off in ["\"num_speculative_tokens\":0", "\"kv_connector\":null", "\"lora\":false"] {
+        assert!(with(off).identical(), "{off}");
+    }
+    let refused = with("\"num_speculative_tokens\":3");
+    assert!(!refused.identical());
+    let text = refused.to_string();
+    assert!(text.contains("refused: params: `num_speculative_tokens` is 3"), "{text}");
+    let asked = small().replacen("\"max_tokens\":132", "\"max_tokens\":132,\"lora\":\"a\"", 1);
+    assert!(verify(asked.as_bytes()).unwrap().to_string().contains("`lora`"));
+}
+
+#[test]
+fn a_trace_without_block_ids_is_held_by_the_rest() {
+    let file = data("vllm-sched-golden").remove(0);
+    let mut text = String::new();
+    let bytes = std::fs::read(file).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text).unwrap();
+    let mut case: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    for event in case["events"].as_array_mut().unwrap() {
+        event.as_object_mut().unwrap().remove("blocks");
+    }
+    assert!(verify(case.to_string().as_bytes()).unwrap().identical());
+    case["events"][4]["free"] = 99.into();
+    assert!(!verify(case.to_string().as_bytes()).unwrap().identical());
 }
 
 #[test]

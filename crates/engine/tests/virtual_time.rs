@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "clippy sees no tests in the functions that the tests share")]
 
 use precipice_engine::virtual_time::{Client, Setup, Summary, simulate};
-use precipice_engine::{EngineConfig, QueueLimits, StepCost, StepCostError, StepShape, StepTime};
+use precipice_engine::{
+    EngineConfig, QueueLimits, StepCost, StepCostError, StepShape, StepTime, VllmVersion,
+};
 use precipice_record::{EventKind, FailureKind, Ns, Phase, Run};
 use precipice_workload::{Plan, Spec};
 use std::collections::BTreeMap;
@@ -154,6 +156,7 @@ fn clients_that_give_up_free_the_engine_and_try_again() {
 #[test]
 fn a_hang_ends_and_is_told() {
     let engine = EngineConfig {
+        vllm_version: VllmVersion::V0_28,
         num_gpu_blocks: 8,
         max_model_len: 128,
         max_num_seqs: 4,

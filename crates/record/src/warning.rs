@@ -21,6 +21,8 @@ pub enum WarningCode {
     CoalescedReads = "coalesced_reads",
     /// A counter of the server fell.
     CounterReset = "counter_reset",
+    /// The simulated server has something of which no trace of the real scheduler was compared.
+    EngineNotExact = "engine_not_exact",
     /// A request can never be admitted.
     EngineHang = "engine_hang",
     /// The events that carried tokens are not as many as the server's usage says.

@@ -56,7 +56,8 @@ pub(crate) struct SweepArgs {
     /// Longest prompt to try [default: four steps' tokens, if the server's window allows]
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) longest_prompt: Option<u32>,
-    /// Time for all sweeps; what is left when it is over is not measured
-    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = units::time)]
+    /// Time for all sweeps: the loads are repeated while a whole round of them fits, and what is left when it is over is
+    /// not measured
+    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = units::time)]
     pub(crate) budget: std::time::Duration,
 }

@@ -15,8 +15,10 @@ use crate::resolve;
 use crate::resolve::engine::SimulatedServer;
 use anyhow::Result;
 use precipice_decide::Machine;
+use precipice_decide::exact::not_exact;
 use precipice_decide::trial::Conditions;
 use precipice_drive::Retries;
+use precipice_engine::cost::ExpectedError;
 use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
 use precipice_record::{Ns, RunState, Source};
 use precipice_workload::Plan;
@@ -83,6 +85,12 @@ fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
     manifest.window = summary.window;
     manifest.warnings.extend(summary.warnings);
     manifest.warnings.extend(cost.warnings());
+    manifest.warnings.extend(not_exact(&server.deployment.shape, None));
+    let error = cost.expected_error().map_or_else(|| server.times.error().relative, ExpectedError::relative);
+    manifest.server.other.insert("step_time_error".to_owned(), error.into());
+    if !asked.output.quiet {
+        printer::note(&expected(error, cost.expected_error()));
+    }
     let dir = writer.finish(&manifest)?;
     let (_, outcome) = present::present(&dir, asked.output)?;
     Ok(outcome)
@@ -100,6 +108,26 @@ pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
     };
     let machine = Machine { deployment: server.deployment, times: server.times, engine: server.config };
     Ok((machine, plan, conditions))
+}
+
+/// One line about how far to believe the times.
+fn expected(error: f64, profile: Option<&ExpectedError>) -> String {
+    let mut line = format!("step times: throughput is expected within ±{:.1} %", error * 100.0);
+    let Some(profile) = profile else { return line + " (docs/cost-model.md)" };
+    let percent = |deviation: f64| format!("{:.1} %", deviation * 100.0);
+    line.push_str(&format!(
+        " (19 of 20; deviations: {} of residuals between runs, {} between starts of a server",
+        percent(profile.residuals),
+        percent(profile.starts)
+    ));
+    if let (Some(host), true) = (profile.host_piecewise, profile.piecewise_share() > 0.01) {
+        line.push_str(&format!(
+            ", {} of the host's time in piecewise graphs, which set the pace for {} of the time",
+            percent(host),
+            percent(profile.piecewise_share())
+        ));
+    }
+    line + ")"
 }
 
 fn client(patience: &PatienceArgs) -> Client {

@@ -7,6 +7,7 @@ use crate::args::plan::PlanArgs;
 use crate::commands::live::read_log;
 use crate::outcome::usage;
 use anyhow::Result;
+use precipice_decide::exact::not_exact;
 use precipice_decide::plan::PoolSource;
 use precipice_drive::{PreflightError, server_facts};
 use precipice_record::{ServerFacts, Warning, WarningCode};
@@ -30,7 +31,8 @@ pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
     let Some(said) = said(args)? else {
         let server = engine::server(&args.engine, args.model.as_deref(), Some(load))?;
         let pool = server.pool_source(&args.engine);
-        return Ok(Subject { server, pool, warnings: Vec::new() });
+        let warnings = not_exact(&server.deployment.shape, None).into_iter().collect();
+        return Ok(Subject { server, pool, warnings });
     };
     let source = if args.url.is_some() { "--url" } else { "--server-log" };
     let flags = engine::described(&args.engine, &said);
@@ -57,7 +59,8 @@ pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
     } else {
         server.pool_source(&flags)
     };
-    let warnings = [assumed(&server, &flags), too_large(&server), other_bytes(&server, &said)]
+    let exact = not_exact(&server.deployment.shape, Some(&said));
+    let warnings = [assumed(&server, &flags), too_large(&server), other_bytes(&server, &said), exact]
         .into_iter()
         .flatten()
         .collect();

@@ -37,6 +37,8 @@ pub(super) fn profile(fitted: &Fit, options: &Options, context: Context<'_>) -> 
         model: options.model.clone(),
         fingerprint: options.deployment.shape.fingerprint(),
         tensor_parallel: options.deployment.tensor_parallel,
+        kv_bytes_per_token: Some(options.deployment.kv_bytes_per_token()),
+        left_out_rms: None,
         beyond: Beyond::Warn,
         host_s: context.host.full.map_or(0.0, |host| host.median_s),
         host_piecewise_s: context.host.piecewise.map(|host| host.median_s),

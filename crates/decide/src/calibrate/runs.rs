@@ -96,7 +96,8 @@ pub fn from_runs(runs: &[(String, &Run)], options: &Options) -> Result<Calibrati
     let mut residuals = residuals(&fitted, &all);
     residuals.extend(host_residuals(&host));
     let facts = runs.first().map(|(_, run)| &run.manifest.server);
-    let profile = profile(
+    let left_out = left_out(&parts, &extremes)?;
+    let mut profile = profile(
         &fitted,
         options,
         Context {
@@ -113,10 +114,11 @@ pub fn from_runs(runs: &[(String, &Run)], options: &Options) -> Result<Calibrati
             residuals,
         },
     );
+    profile.left_out_rms = rms(&left_out);
     Ok(Calibration {
         profile,
         errors: errors(&fitted),
-        left_out: left_out(&parts, &extremes)?,
+        left_out,
         unidentified: fitted.unidentified,
         followed: parts.iter().map(|part| (part.name.clone(), part.steps.len(), part.of)).collect(),
         host,
@@ -237,6 +239,12 @@ fn host_residuals(host: &HostTimes) -> Vec<Residual> {
             Some(Residual { region: region.to_owned(), n: host.n, rms_s: host.deviation_s, bias: 0.0 })
         })
         .collect()
+}
+
+/// Root of the mean square; absent where nothing was left out.
+fn rms(left_out: &[(String, f64)]) -> Option<f64> {
+    let squares: f64 = left_out.iter().map(|(_, off)| off.powi(2)).sum();
+    (!left_out.is_empty()).then(|| (squares / left_out.len() as f64).sqrt())
 }
 
 /// Cross-validation over runs.

@@ -9,10 +9,12 @@
 //! | `basis` | [`StepBasis`], what a step is made of, for fits and profiles alike |
 //! | `split` | [`SplitKv`], how FlashAttention 3 spreads a decode batch |
 //! | `profile` | [`Profile`], a file of fitted constants, and [`ProfileCost`] |
+//! | `error` | [`ExpectedError`], how far a profile's prediction is expected to be off |
 //! | `shipped` | profiles that come with the program |
 
 mod attention;
 mod basis;
+mod error;
 mod graphs;
 mod matrices;
 mod physical;
@@ -21,6 +23,7 @@ mod shipped;
 mod split;
 
 pub use basis::{BASIS, BASIS_NAMES, BasisValues, StepBasis};
+pub use error::ExpectedError;
 pub use graphs::{GraphSizes, Launch};
 pub use physical::{PhysicalCost, StepParts};
 pub use profile::{

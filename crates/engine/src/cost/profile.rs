@@ -1,6 +1,7 @@
 //! A fitted cost model: constants for the basis functions, with the range in which they were seen to hold.
 
 use super::basis::{BASIS, BASIS_NAMES, BasisValues, StepBasis};
+use super::error::ExpectedError;
 use super::graphs::{GraphSizes, Launch};
 use super::split::SplitKv;
 use crate::batch::{StepCost, StepCostError, StepShape, StepTime};
@@ -16,6 +17,9 @@ pub const PROFILE_SCHEMA: &str = "precipice.profile/1";
 /// How far past the largest value seen a basis function may go before the profile refuses (`beyond = "refuse"`) or
 /// warns: half as much again. Within, a linear law fitted below is still a law.
 const MARGIN: f64 = 1.5;
+
+/// Basis functions whose time is that of reading K and V.
+const KV_READS: [&str; 2] = ["decode_context", "mixed_context"];
 
 /// What a profile does with a step outside its range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +92,13 @@ pub struct Profile {
     /// GPUs that share each layer.
     #[serde(default = "one")]
     pub tensor_parallel: u32,
+    /// KV bytes per token on each GPU of the server that was fitted; absent: those of the model's own type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv_bytes_per_token: Option<u64>,
+    /// Root of the mean square error of step times of a run, relative, when each run is predicted by a fit to the others;
+    /// absent where there was one run or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_rms: Option<f64>,
     /// Outside the range.
     #[serde(default)]
     pub beyond: Beyond,
@@ -226,7 +237,32 @@ impl Profile {
             basis: StepBasis::new(&deployment, graphs, self.split_kv),
             outside: [Outside::default(); BASIS],
             steps: 0,
+            error: ExpectedError::of(self),
         })
+    }
+
+    /// A cost model for a deployment, whose KV cache may be of another type than that of the server that was fitted.
+    ///
+    /// The terms of the contexts that are *read* ([`KV_READS`]) go with the bytes of a token. The span of a decode batch does
+    /// not: it is the walk of one multiprocessor over blocks of tokens, whose time is latency.
+    ///
+    /// # Errors
+    /// As [`Self::cost`].
+    pub fn cost_of(&self, deployment: &Deployment, graphs: GraphSizes) -> Result<ProfileCost, ProfileError> {
+        let mut cost = self.cost(&deployment.shape, graphs)?;
+        let own = Deployment::new(deployment.shape.clone())
+            .with_tensor_parallel(self.tensor_parallel)
+            .map_err(|error| ProfileError::Malformed(error.to_string()))?;
+        let fitted = self.kv_bytes_per_token.unwrap_or_else(|| own.kv_bytes_per_token());
+        let asked = own.with_kv_dtype(deployment.kv_dtype).kv_bytes_per_token();
+        if fitted > 0 && asked != fitted {
+            for (at, name) in BASIS_NAMES.iter().enumerate() {
+                if KV_READS.contains(name) {
+                    cost.constants[at] *= asked as f64 / fitted as f64;
+                }
+            }
+        }
+        Ok(cost)
     }
 }
 
@@ -249,9 +285,15 @@ pub struct ProfileCost {
     basis: StepBasis,
     outside: [Outside; BASIS],
     steps: u64,
+    error: ExpectedError,
 }
 
 impl ProfileCost {
+    /// How far the times of the steps so far are expected to be off together.
+    pub fn expected_error(&self) -> &ExpectedError {
+        &self.error
+    }
+
     /// What lay outside the range so far, one warning for each basis function. A run that used this model carries them.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
@@ -299,12 +341,15 @@ impl StepCost for ProfileCost {
                 }
             }
         }
-        let host = match self.basis.launch(shape) {
+        let launch = self.basis.launch(shape);
+        let host = match launch {
             Launch::Piecewise(_) => self.host_piecewise,
             // Kernels that are launched one by one run while the next are launched: no more of the host's time stands
             // before the device's than with a graph.
             Launch::Full(_) | Launch::Eager(_) => self.host,
         };
-        Ok(StepTime { gpu: Ns::from_secs(seconds), host })
+        let time = StepTime { gpu: Ns::from_secs(seconds), host };
+        self.error.take(time, matches!(launch, Launch::Piecewise(_)));
+        Ok(time)
     }
 }

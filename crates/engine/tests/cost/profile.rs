@@ -33,6 +33,8 @@ fn profile() -> Profile {
         model: "Qwen2.5-7B".to_owned(),
         fingerprint: known_shape("Qwen2.5-7B").unwrap().fingerprint(),
         tensor_parallel: 1,
+        kv_bytes_per_token: None,
+        left_out_rms: None,
         beyond: Beyond::Warn,
         host_s: 1e-3,
         host_piecewise_s: None,
@@ -43,6 +45,47 @@ fn profile() -> Profile {
         range: ranges.map(|(name, max)| (name.to_owned(), Range { min: 1.0, max })).into(),
         residuals: vec![Residual { region: "all".to_owned(), n: 10, rms_s: 1e-4, bias: 0.001 }],
     }
+}
+
+#[test]
+fn reading_kv_of_half_the_bytes_takes_half_the_time_and_nothing_else_does() {
+    let model = Deployment::new(known_shape("Qwen2.5-7B").unwrap());
+    let half = model.clone().with_kv_dtype("fp8".parse().unwrap());
+    let read = Profile { constants: [("decode_context".to_owned(), 1e-8)].into(), ..profile() };
+    let walked = Profile { constants: [("decode_span".to_owned(), 1e-7)].into(), ..profile() };
+    let seconds = |profile: &Profile, deployment: &Deployment| {
+        let step = decodes(16, 4096);
+        profile.cost_of(deployment, graphs()).unwrap().step_time(&shape(&step)).unwrap().gpu.secs()
+    };
+    assert!((seconds(&read, &half) / seconds(&read, &model) - 0.5).abs() < 1e-6);
+    assert_eq!(seconds(&walked, &half), seconds(&walked, &model));
+    // A profile of a server with an 8-bit cache knows that it is one.
+    let eight = Profile { kv_bytes_per_token: Some(half.kv_bytes_per_token()), ..read.clone() };
+    assert_eq!(seconds(&eight, &half), seconds(&read, &model));
+}
+
+#[test]
+fn the_expected_error_grows_with_the_time_at_the_hosts_pace() {
+    let model = Deployment::new(known_shape("Qwen2.5-7B").unwrap());
+    let spread = Residual { region: "host, piecewise graphs".to_owned(), n: 16, rms_s: 2e-3, bias: 0.0 };
+    let profile = Profile {
+        host_piecewise_s: Some(20e-3),
+        left_out_rms: Some(0.01),
+        residuals: vec![spread],
+        ..profile()
+    };
+    let error = |limit: u32| {
+        let mut cost = profile.cost_of(&model, GraphSizes::new(limit, 2048)).unwrap();
+        cost.step_time(&shape(&decodes(14, 4096))).unwrap();
+        cost.expected_error().clone()
+    };
+    // 14 fit into the whole graph of 16 where 16 may run, and into none where 14 may.
+    let (full, piecewise) = (error(16), error(14));
+    assert_eq!((full.piecewise_share(), piecewise.piecewise_share()), (0.0, 1.0));
+    assert!((full.relative() - 1.96 * (0.01f64.powi(2) + 0.0092f64.powi(2)).sqrt()).abs() < 1e-12);
+    // 1.2533 * 2 ms / 4 of 20 ms.
+    assert!((piecewise.host_piecewise.unwrap() - 0.031_332_5).abs() < 1e-9);
+    assert!(piecewise.relative() > 2.0 * full.relative());
 }
 
 fn graphs() -> GraphSizes {

@@ -59,6 +59,7 @@ fn chinese(code: WarningCode) -> Option<&'static str> {
             "有些事件一次带多个 token，而原工具没有保存个数：这些请求的间隔是事件之间的，不是 token 之间的。"
         }
         WarningCode::ClocksRoughlyAligned => "两边时钟只能粗略对齐，服务端采样的时刻可能有偏差。",
+        WarningCode::EngineNotExact => "引擎的调度在这里不精确（{features}）：没有与真实调度器逐步比对过。",
         WarningCode::EngineHang => "引擎卡死：有请求永远放不进 KV 池。",
         WarningCode::GuessedPromptTokens => {
             "有些提示词是文本：token 数按每 4 字节一个估算，相同的开头也不会命中前缀缓存。"

@@ -65,7 +65,13 @@ pub(super) fn text(calibration: &Calibration) -> String {
         );
     }
     for lost in &calibration.unidentified {
-        line(&mut text, format_args!("\nnot known: {}: {}; it takes {}", lost.constant, lost.why, lost.load));
+        line(
+            &mut text,
+            format_args!(
+                "\nnot known: {}: {}; it takes {}. Do not ask a simulation with this profile for {}",
+                lost.constant, lost.why, lost.load, lost.load
+            ),
+        );
     }
     text
 }
