@@ -112,22 +112,25 @@ pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
 
 /// One line about how far to believe the times.
 fn expected(error: f64, profile: Option<&ExpectedError>) -> String {
-    let mut line = format!("step times: throughput is expected within ±{:.1} %", error * 100.0);
-    let Some(profile) = profile else { return line + " (docs/cost-model.md)" };
     let percent = |deviation: f64| format!("{:.1} %", deviation * 100.0);
-    line.push_str(&format!(
-        " (19 of 20; deviations: {} of residuals between runs, {} between starts of a server",
+    let within = format!("step times: throughput is expected within ±{}", percent(error));
+    let Some(profile) = profile else { return within + " (docs/cost-model.md)" };
+    let host = profile
+        .host_piecewise
+        .filter(|_| profile.piecewise_share() > 0.01)
+        .map(|host| {
+            format!(
+                ", {} of the host's time in piecewise graphs, which set the pace for {} of the time",
+                percent(host),
+                percent(profile.piecewise_share())
+            )
+        })
+        .unwrap_or_default();
+    format!(
+        "{within} (19 of 20; deviations: {} of residuals between runs, {} between starts of a server{host})",
         percent(profile.residuals),
         percent(profile.starts)
-    ));
-    if let (Some(host), true) = (profile.host_piecewise, profile.piecewise_share() > 0.01) {
-        line.push_str(&format!(
-            ", {} of the host's time in piecewise graphs, which set the pace for {} of the time",
-            percent(host),
-            percent(profile.piecewise_share())
-        ));
-    }
-    line + ")"
+    )
 }
 
 fn client(patience: &PatienceArgs) -> Client {

@@ -102,9 +102,9 @@ fn sweep(args: &CalibrateArgs, found: &Preflight, stages: &[Stage]) -> Result<Ve
     let mut round = Duration::ZERO;
     // The same loads again, as long as a whole round fits: each narrows the constants.
     while measured.is_empty() || began.elapsed() + round < args.sweeps.budget {
-        let before = began.elapsed();
+        let begun = Instant::now();
         once(args, found, stages, began, &mut measured)?;
-        round = began.elapsed() - before;
+        round = begun.elapsed();
     }
     Ok(measured)
 }
