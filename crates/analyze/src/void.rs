@@ -9,6 +9,12 @@ const VOID: &[WarningCode] = &[
     WarningCode::LateSends,
     WarningCode::OtherTraffic,
     WarningCode::CounterReset,
+    WarningCode::LocalFailures,
+    WarningCode::NotStreamed,
+    WarningCode::OutputsLonger,
+    WarningCode::OutputsShorter,
+    WarningCode::PromptsCut,
+    WarningCode::UsageContradicts,
 ];
 
 /// Warnings of which this analysis has the last word: what a recorder of an older version said of the same is left out.

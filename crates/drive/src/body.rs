@@ -70,7 +70,7 @@ impl RequestForm {
         let ids;
         let prompt = match (&planned.prompt, &self.prompt) {
             (Prompt::Text(given), _) => PromptBody::Text(given),
-            (Prompt::Chat(messages), _) => PromptBody::Messages(messages),
+            (Prompt::Chat(chat), _) => PromptBody::Messages(&chat.messages, &chat.fields),
             (Prompt::Ids(ids), PromptForm::Words(_)) => PromptBody::Tokens(ids),
             (synthetic, PromptForm::Words(fit)) => {
                 text = fit.text(synthetic).unwrap_or_default();

@@ -45,12 +45,20 @@ pub enum WarningCode {
     LateSends = "late_sends",
     /// The server did not report all of its limits.
     LimitsAssumed = "limits_assumed",
+    /// Requests failed in the client's own machine.
+    LocalFailures = "local_failures",
     /// There are no metrics of the server.
     NoMetrics = "no_metrics",
     /// The server has no `/v1/models`.
     NoModelList = "no_model_list",
+    /// Responses came as one JSON although a stream was asked for.
+    NotStreamed = "not_streamed",
     /// The server reports no usage.
     NoUsage = "no_usage",
+    /// Outputs are longer than was asked.
+    OutputsLonger = "outputs_longer",
+    /// Outputs are shorter than was forced.
+    OutputsShorter = "outputs_shorter",
     /// The server had work that was not this run's.
     OtherTraffic = "other_traffic",
     /// A sample is too small for a percentile.
@@ -65,6 +73,8 @@ pub enum WarningCode {
     Recovered = "recovered",
     /// Scrapes failed or were missed.
     ScrapeGaps = "scrape_gaps",
+    /// The server counts fewer prompt tokens than were sent.
+    PromptsCut = "prompts_cut",
     /// A proxy of the environment was not used.
     ProxyUnused = "proxy_unused",
     /// A source of metrics has more series than are kept.
@@ -79,6 +89,8 @@ pub enum WarningCode {
     TextPrompts = "text_prompts",
     /// The client's counts and the server's counters differ.
     TokenMismatch = "token_mismatch",
+    /// The server's usage says 0 tokens beside events that carried some.
+    UsageContradicts = "usage_contradicts",
     /// A warning of another version of this program; its own English text says what it is.
     #[serde(other)]
     Unknown = "unknown",

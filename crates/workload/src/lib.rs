@@ -54,7 +54,7 @@ pub use length::Lengths;
 pub use plan::{Plan, Requests};
 pub use prefix::{GroupChoice, SharedPrefix};
 pub use priority::Priorities;
-pub use prompt::{Prompt, TokenRun, token_id};
+pub use prompt::{Chat, Prompt, TokenRun, token_id};
 pub use request::{Arrival, PlannedRequest};
 pub use spec::Spec;
 pub use words::{WordFit, word};

@@ -1,6 +1,7 @@
 //! What a prompt consists of, before it is text or token ids.
 
 use crate::hash;
+use serde_json::{Map, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,8 +29,48 @@ pub enum Prompt {
     Ids(Arc<[u32]>),
     /// Text from a file.
     Text(Arc<str>),
-    /// Chat messages from a file: role and content.
-    Chat(Arc<[(String, String)]>),
+    /// A chat from a file.
+    Chat(Arc<Chat>),
+}
+
+/// A chat as its file has it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Chat {
+    /// The messages, each an object with a `role`: texts, parts, tool calls and their answers.
+    pub messages: Vec<Value>,
+    /// What the file gives beside them and the server must have: `tools`, `tool_choice`, `response_format`, ...
+    pub fields: Map<String, Value>,
+}
+
+impl Chat {
+    /// Puts `mark` before the first text of the chat. One without a text stays as it is.
+    pub(crate) fn mark(&mut self, mark: &str) {
+        for message in &mut self.messages {
+            let text = match message.get_mut("content") {
+                Some(Value::String(text)) => Some(text),
+                Some(Value::Array(parts)) => parts.iter_mut().find_map(|part| match part.get_mut("text") {
+                    Some(Value::String(text)) => Some(text),
+                    _ => None,
+                }),
+                _ => None,
+            };
+            if let Some(text) = text {
+                text.insert_str(0, mark);
+                return;
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let of = |value: &Value| match value {
+            Value::String(text) => text.len(),
+            Value::Null => 0,
+            other => other.to_string().len(),
+        };
+        let said = self.messages.iter().flat_map(|message| message.as_object().into_iter().flatten());
+        let said: usize = said.filter(|(name, _)| *name != "role").map(|(_, value)| of(value)).sum();
+        said + self.fields.get("tools").map_or(0, of)
+    }
 }
 
 impl Prompt {
@@ -48,7 +89,7 @@ impl Prompt {
         match self {
             Self::Tokens(_) | Self::Ids(_) => self.tokens().unwrap_or(0),
             Self::Text(text) => estimate(text.len()),
-            Self::Chat(messages) => estimate(messages.iter().map(|(_, content)| content.len()).sum()),
+            Self::Chat(chat) => estimate(chat.bytes()),
         }
     }
 

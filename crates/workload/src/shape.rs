@@ -182,14 +182,12 @@ impl Shapes {
             Content::Ids(ids) => Prompt::Ids(Arc::clone(ids)),
             Content::Text(text) if self.salted => Prompt::Text(format!("{}{text}", self.mark(pass)).into()),
             Content::Text(text) => Prompt::Text(Arc::clone(text)),
-            Content::Chat(messages) if self.salted => {
-                let mut messages = messages.to_vec();
-                if let Some((_, first)) = messages.first_mut() {
-                    first.insert_str(0, &self.mark(pass));
-                }
-                Prompt::Chat(messages.into())
+            Content::Chat(chat) if self.salted => {
+                let mut chat = crate::Chat::clone(chat);
+                chat.mark(&self.mark(pass));
+                Prompt::Chat(chat.into())
             }
-            Content::Chat(messages) => Prompt::Chat(Arc::clone(messages)),
+            Content::Chat(chat) => Prompt::Chat(Arc::clone(chat)),
         }
     }
 
@@ -231,7 +229,7 @@ fn length(content: &Content) -> u32 {
         Content::Length(tokens) | Content::Blocks { tokens, .. } => *tokens,
         Content::Ids(ids) => ids.len() as u32,
         Content::Text(text) => Prompt::Text(Arc::clone(text)).estimated_tokens(),
-        Content::Chat(messages) => Prompt::Chat(Arc::clone(messages)).estimated_tokens(),
+        Content::Chat(chat) => Prompt::Chat(Arc::clone(chat)).estimated_tokens(),
     }
 }
 

@@ -7,6 +7,7 @@ mod gaps;
 mod goodput;
 pub(crate) mod in_flight;
 pub(crate) mod latency;
+mod receipt;
 pub(crate) mod running;
 pub(crate) mod sample;
 mod steady_state;
@@ -97,7 +98,8 @@ pub(crate) fn analyze(run: &Run, window: Option<Window>, options: &Options) -> C
 
     let ttft = completed.iter().filter_map(|&row| Origin::Sent.ttft(&run.requests[row]));
     let ttft: Vec<f64> = ttft.map(|ns| ns as f64 / 1e6).collect();
-    let warnings = doubts::warnings(&findings, &streams, run);
+    let mut warnings = doubts::warnings(&findings, &streams, run);
+    warnings.extend(receipt::warnings(&view));
     let ttft_from_sent_ms = stats::order::mean(&ttft);
     let last_sent = view.measured.last().and_then(|&row| run.requests[row].sent);
     let last_sent_s = window.at(last_sent.unwrap_or(window.to));

@@ -159,8 +159,11 @@ fn dataset(path: &Path, args: &LoadArgs) -> Result<Dataset> {
     let file = File::open(path).map_err(|error| named(error.to_string()))?;
     let mut reader = BufReader::new(file);
     let gzip = reader.fill_buf().map_err(|error| named(error.to_string()))?.starts_with(&[0x1f, 0x8b]);
-    let options =
-        ReadOptions { block_tokens: args.trace_block_tokens, timestamp_unit_s: args.trace_time_unit };
+    let options = ReadOptions {
+        block_tokens: args.trace_block_tokens,
+        timestamp_unit_s: args.trace_time_unit,
+        strict: false,
+    };
     let read = if gzip {
         Dataset::read(BufReader::new(MultiGzDecoder::new(reader)), &options)
     } else {

@@ -30,8 +30,8 @@ pub enum PromptBody<'a> {
     Text(&'a str),
     /// Token ids (completions only).
     Tokens(&'a [u32]),
-    /// Role and content of each message (chat only).
-    Messages(&'a [(String, String)]),
+    /// The messages as they stand, and the fields that belong to them (`tools`, ...; chat only).
+    Messages(&'a [Value], &'a Map<String, Value>),
 }
 
 /// The prompt does not fit the endpoint.
@@ -106,6 +106,9 @@ impl<'a> RequestBody<'a> {
     /// [`BodyError`] when the prompt does not fit the endpoint.
     pub fn to_bytes(&self) -> Result<Vec<u8>, BodyError> {
         let mut fields = self.fields();
+        if let PromptBody::Messages(_, own) = self.prompt {
+            fields.extend(own.clone());
+        }
         if let Some(extra) = self.extra {
             merge(&mut fields, extra);
         }
@@ -115,15 +118,11 @@ impl<'a> RequestBody<'a> {
             (Endpoint::Chat, PromptBody::Text(text)) => {
                 ("messages", json!([{"role": "user", "content": text}]).to_string())
             }
-            (Endpoint::Chat, PromptBody::Messages(messages)) => {
-                let list: Vec<Value> = messages
-                    .iter()
-                    .map(|(role, content)| json!({"role": role, "content": content}))
-                    .collect();
-                ("messages", Value::from(list).to_string())
+            (Endpoint::Chat, PromptBody::Messages(messages, _)) => {
+                ("messages", Value::from(messages).to_string())
             }
             (Endpoint::Chat, PromptBody::Tokens(_)) => return Err(BodyError::TokensInChat),
-            (Endpoint::Completions, PromptBody::Messages(_)) => return Err(BodyError::MessagesInCompletion),
+            (Endpoint::Completions, PromptBody::Messages(..)) => return Err(BodyError::MessagesInCompletion),
         };
         let patched = self.extra.is_some_and(|extra| extra.contains_key(name));
         let rest = Value::Object(fields).to_string();
@@ -236,8 +235,10 @@ mod tests {
     fn a_chat_has_messages() {
         let body = RequestBody::new(Endpoint::Chat, None, PromptBody::Text("a \"b\"\n"), 1);
         assert_eq!(read(&body)["messages"], json!([{"role": "user", "content": "a \"b\"\n"}]));
-        let messages = [("system".to_owned(), "s".to_owned()), ("user".to_owned(), "u".to_owned())];
-        let body = RequestBody::new(Endpoint::Chat, None, PromptBody::Messages(&messages), 1);
+        let messages = [json!({"role": "system", "content": "s"}), json!({"role": "user", "content": "u"})];
+        let tools = Map::from_iter([("tools".to_owned(), json!([{"type": "function"}]))]);
+        let body = RequestBody::new(Endpoint::Chat, None, PromptBody::Messages(&messages, &tools), 1);
+        assert_eq!(read(&body)["tools"], tools["tools"]);
         assert_eq!(read(&body)["messages"][1], json!({"role": "user", "content": "u"}));
         let body = RequestBody::new(Endpoint::Chat, None, PromptBody::Tokens(&[1]), 1);
         assert_eq!(body.to_bytes(), Err(BodyError::TokensInChat));

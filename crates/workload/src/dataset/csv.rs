@@ -1,7 +1,7 @@
 //! Lengths (and times) as comma-separated numbers: two columns without a header, or columns named in one.
 
 use super::record::nanos;
-use super::{Content, Entry, Lines, ReadOptions};
+use super::{Content, Entry, Found, Lines, ReadOptions, calendar};
 use crate::error::Place;
 use crate::{DataError, MAX_TOKENS};
 use std::io::BufRead;
@@ -23,11 +23,11 @@ struct Columns {
 pub(super) fn read(
     lines: &mut Lines<impl BufRead>,
     options: &ReadOptions,
-    entries: &mut Vec<Entry>,
+    found: &mut Found,
 ) -> Result<(), DataError> {
     let first: Vec<&str> = cells(&lines.text).collect();
     let headed = first[0].parse::<f64>().is_err();
-    let mut columns = if headed {
+    let columns = if headed {
         header(&first, Place::Line(lines.line))?
     } else {
         Columns { input: 0, output: (first.len() > 1).then_some(1), time: (first.len() > 2).then_some(2) }
@@ -35,36 +35,37 @@ pub(super) fn read(
     if headed && !lines.advance()? {
         return Ok(());
     }
-    // A column of calendar dates (Azure's) is no time of a schedule: leave it, and the file has lengths alone.
-    if let Some(time) = columns.time
-        && cells(&lines.text).nth(time).is_some_and(|cell| cell.contains('-') && cell.contains(':'))
-    {
-        columns.time = None;
-    }
     loop {
-        let (place, row) = (Place::Line(lines.line), cells(&lines.text).collect::<Vec<_>>());
-        let time = columns.time.map(|column| {
-            let cell = row.get(column).copied().unwrap_or("");
-            let seconds =
-                cell.parse::<f64>().ok().map(|number| number * options.timestamp_unit_s.unwrap_or(1.0));
-            nanos(seconds).ok_or_else(|| {
-                DataError::field(place, "time", format!("`{cell}` is not a time of 0 or more"))
-            })
-        });
-        entries.push(Entry {
-            place,
-            at: time.transpose()?,
-            content: Content::Length(count(place, "input", row.get(columns.input).copied())?),
-            output_tokens: columns
-                .output
-                .map(|at| count(place, "output", row.get(at).copied()))
-                .transpose()?,
-            priority: None,
-        });
+        let row: Vec<&str> = cells(&lines.text).collect();
+        found.take(entry(&row, &columns, Place::Line(lines.line), options))?;
         if !lines.advance()? {
             return Ok(());
         }
     }
+}
+
+fn entry(
+    row: &[&str],
+    columns: &Columns,
+    place: Place,
+    options: &ReadOptions,
+) -> Result<Option<Entry>, DataError> {
+    let time = columns.time.map(|column| {
+        let cell = row.get(column).copied().unwrap_or("");
+        let number = cell.parse::<f64>().ok();
+        let seconds = number.map(|number| number * options.timestamp_unit_s.unwrap_or(1.0));
+        nanos(seconds).or_else(|| calendar::unix_nanos(cell)).ok_or_else(|| {
+            DataError::field(place, "time", format!("`{cell}` is not a time of 0 or more, nor a date"))
+        })
+    });
+    let output = columns.output.map(|at| count(place, "output", row.get(at).copied()));
+    Ok(Some(Entry {
+        place,
+        at: time.transpose()?,
+        content: Content::Length(count(place, "input", row.get(columns.input).copied())?),
+        output_tokens: output.transpose()?,
+        priority: None,
+    }))
 }
 
 fn cells(line: &str) -> impl Iterator<Item = &str> {
@@ -93,7 +94,9 @@ fn header(names: &[&str], place: Place) -> Result<Columns, DataError> {
 
 fn count(place: Place, field: &str, cell: Option<&str>) -> Result<u32, DataError> {
     let cell = cell.ok_or_else(|| DataError::field(place, field, "missing"))?;
-    cell.parse::<u32>().ok().filter(|count| (1..=MAX_TOKENS).contains(count)).ok_or_else(|| {
+    // Tables that went through a data frame hold `472.0`.
+    let whole = cell.strip_suffix(".0").unwrap_or(cell);
+    whole.parse::<u32>().ok().filter(|count| (1..=MAX_TOKENS).contains(count)).ok_or_else(|| {
         DataError::field(place, field, format!("`{cell}` is not a number of tokens (1 to {MAX_TOKENS})"))
     })
 }

@@ -11,6 +11,7 @@
 //! The content shows the kind: `[` begins a JSON array, `{` JSON lines, anything else CSV; the fields of a
 //! record say what it is.
 
+mod calendar;
 mod csv;
 mod record;
 
@@ -28,9 +29,45 @@ const BLOCK_SIZES: [u32; 8] = [512, 16, 32, 64, 128, 256, 1024, 2048];
 pub struct ReadOptions {
     /// Tokens that one hash id stands for. Absent: the size that fits all lines.
     pub block_tokens: Option<u32>,
-    /// Seconds that one unit of `timestamp` stands for. Absent: 0.001 in JSON (Mooncake's milliseconds), 1 in CSV
-    /// (BurstGPT's seconds).
+    /// Seconds that one unit of `timestamp` stands for. Absent: 1 in CSV (BurstGPT's seconds) and in JSON where one has a
+    /// fraction (Bailian's seconds), else 0.001 (Mooncake's milliseconds).
     pub timestamp_unit_s: Option<f64>,
+    /// Refuse the file at its first bad row instead of passing over it.
+    pub strict: bool,
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+struct Found {
+    entries: Vec<Entry>,
+    skipped: usize,
+    /// Why the first bad row was passed over.
+    first_fault: Option<DataError>,
+    strict: bool,
+    /// A `timestamp` of JSON had no unit of its own.
+    unit_open: bool,
+    /// One of those had a fraction.
+    fraction: bool,
+}
+
+impl Found {
+    /// Takes a row; a bad one is passed over and counted. `None`: nothing to ask for in it.
+    ///
+    /// # Errors
+    /// The fault of the row where none may be passed over; that of the reader always.
+    fn take(&mut self, row: Result<Option<Entry>, DataError>) -> Result<(), DataError> {
+        match row {
+            Ok(Some(entry)) => self.entries.push(entry),
+            Ok(None) => self.skipped += 1,
+            Err(fault @ DataError::Read { .. }) => return Err(fault),
+            Err(fault) if self.strict => return Err(fault),
+            Err(fault) => {
+                self.skipped += 1;
+                self.first_fault.get_or_insert(fault);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a prompt of a data set consists of.
@@ -45,7 +82,7 @@ pub(crate) enum Content {
     },
     Ids(Arc<[u32]>),
     Text(Arc<str>),
-    Chat(Arc<[(String, String)]>),
+    Chat(Arc<crate::Chat>),
 }
 
 /// One request of a data set.
@@ -65,6 +102,8 @@ pub struct Dataset {
     pub(crate) entries: Vec<Entry>,
     pub(crate) block_tokens: u32,
     skipped: usize,
+    first_fault: Option<String>,
+    in_seconds: Option<bool>,
 }
 
 impl Dataset {
@@ -82,34 +121,65 @@ impl Dataset {
             ));
         }
         let mut lines = Lines { reader, line: 0, text: String::new() };
-        let mut entries = Vec::new();
-        let mut skipped = 0;
+        let mut found = Found { strict: options.strict, ..Found::default() };
         if !lines.advance()? {
             return Err(DataError::File("the file is empty: there is no request in it".to_owned()));
         }
         match lines.text.trim_start().as_bytes().first() {
             Some(b'[') => {
-                skipped = record::read_array(lines.line - 1, lines.into_rest(), options, &mut entries)?;
+                record::read_array(lines.line - 1, lines.into_rest(), options, &mut found)?;
             }
             Some(b'{') => loop {
-                match record::read_line(lines.text.trim(), Place::Line(lines.line), options)? {
-                    Some(entry) => entries.push(entry),
-                    None => skipped += 1,
-                }
+                let row = record::read_line(lines.text.trim(), Place::Line(lines.line), options, &mut found);
+                found.take(row)?;
                 if !lines.advance()? {
                     break;
                 }
             },
-            _ => csv::read(&mut lines, options, &mut entries)?,
+            _ => csv::read(&mut lines, options, &mut found)?,
         }
+        let Found { mut entries, skipped, first_fault, unit_open, fraction, .. } = found;
         Self::check_times(&entries)?;
         if entries.is_empty() {
-            return Err(DataError::File(format!(
-                "no request in the file ({skipped} entries without a question and an answer)"
-            )));
+            return Err(first_fault.unwrap_or_else(|| {
+                DataError::File(format!(
+                    "no request in the file ({skipped} entries without a question and an answer)"
+                ))
+            }));
+        }
+        // Read as milliseconds so far.
+        if unit_open && fraction {
+            for at in entries.iter_mut().filter_map(|entry| entry.at.as_mut()) {
+                *at = at.saturating_mul(1_000);
+            }
         }
         let block_tokens = block_size(&entries, options.block_tokens)?;
-        Ok(Self { entries, block_tokens, skipped })
+        let first_fault = first_fault.map(|fault| fault.to_string());
+        Ok(Self { entries, block_tokens, skipped, first_fault, in_seconds: unit_open.then_some(fraction) })
+    }
+
+    /// What a person should know of how the file was read: rows that were passed over, the unit of its times.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.skipped > 0 {
+            let why = self.first_fault.as_deref().unwrap_or("a conversation lacks a question or an answer");
+            remarks.push(format!(
+                "{} of {} rows are passed over, the first because: {why} (--strict refuses them)",
+                self.skipped,
+                self.skipped + self.entries.len()
+            ));
+        }
+        let times = || self.entries.iter().filter_map(|entry| entry.at);
+        if let Some((first, last)) = times().min().zip(times().max()) {
+            let unit = match self.in_seconds {
+                Some(true) => ", timestamps in seconds",
+                Some(false) => ", timestamps in milliseconds",
+                None => "",
+            };
+            let span = (last - first) as f64 / 1e9;
+            remarks.push(format!("{} requests over {span:.1} s{unit}", self.entries.len()));
+        }
+        remarks
     }
 
     /// Requests in it.
@@ -122,7 +192,7 @@ impl Dataset {
         self.entries.is_empty()
     }
 
-    /// Conversations that were passed over because they lack a question or an answer.
+    /// Rows that were passed over: bad ones, and conversations that lack a question or an answer.
     pub fn skipped(&self) -> usize {
         self.skipped
     }

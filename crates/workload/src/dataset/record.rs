@@ -1,6 +1,6 @@
 //! JSON records: prompts, conversations, traces and lengths, distinguished by their fields.
 
-use super::{Content, Entry, ReadOptions};
+use super::{Content, Entry, Found, ReadOptions, calendar};
 use crate::error::Place;
 use crate::{DataError, MAX_TOKENS};
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
@@ -27,14 +27,19 @@ const TOKEN_IDS: &[&str] = &["prompt_token_ids", "input_tok_ids", "token_ids"];
 const TEXTS: &[&str] = &["prompt", "text", "text_input"];
 
 /// Reads one line. None: a conversation without a question and an answer.
-pub(super) fn read_line(text: &str, place: Place, options: &ReadOptions) -> Result<Option<Entry>, DataError> {
+pub(super) fn read_line(
+    text: &str,
+    place: Place,
+    options: &ReadOptions,
+    found: &mut Found,
+) -> Result<Option<Entry>, DataError> {
     let value = serde_json::from_str(text).map_err(|error| {
         DataError::record(
             place,
             format!("not a JSON object: {} (one object a line is expected)", reason(&error)),
         )
     })?;
-    entry(value, place, options)
+    entry(value, place, options, found)
 }
 
 /// What a parser says, without the line that it counts from the start of its own input.
@@ -45,17 +50,15 @@ fn reason(error: &serde_json::Error) -> String {
 }
 
 /// Reads one JSON array of records, without holding more than one of them as JSON. `before` lines came before it.
-/// Returns how many records were skipped.
 pub(super) fn read_array(
     before: usize,
     reader: impl BufRead,
     options: &ReadOptions,
-    entries: &mut Vec<Entry>,
-) -> Result<usize, DataError> {
+    found: &mut Found,
+) -> Result<(), DataError> {
     struct Elements<'a> {
         options: &'a ReadOptions,
-        entries: &'a mut Vec<Entry>,
-        skipped: usize,
+        found: &'a mut Found,
         element: usize,
         fault: Option<DataError>,
     }
@@ -67,13 +70,10 @@ pub(super) fn read_array(
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
             while let Some(value) = seq.next_element()? {
                 self.element += 1;
-                match entry(value, Place::Element(self.element), self.options) {
-                    Ok(Some(entry)) => self.entries.push(entry),
-                    Ok(None) => self.skipped += 1,
-                    Err(error) => {
-                        self.fault = Some(error);
-                        return Err(serde::de::Error::custom("malformed element"));
-                    }
+                let row = entry(value, Place::Element(self.element), self.options, self.found);
+                if let Err(error) = self.found.take(row) {
+                    self.fault = Some(error);
+                    return Err(serde::de::Error::custom("malformed element"));
                 }
             }
             Ok(())
@@ -85,7 +85,7 @@ pub(super) fn read_array(
             deserializer.deserialize_seq(self)
         }
     }
-    let mut elements = Elements { options, entries, skipped: 0, element: 0, fault: None };
+    let mut elements = Elements { options, found, element: 0, fault: None };
     let mut json = serde_json::Deserializer::from_reader(reader);
     let read = elements.deserialize(&mut json).and_then(|()| json.end());
     match (read, elements.fault) {
@@ -94,11 +94,16 @@ pub(super) fn read_array(
             let place = Place::Line(before + error.line());
             Err(DataError::record(place, format!("malformed JSON: {}", reason(&error))))
         }
-        (Ok(()), None) => Ok(elements.skipped),
+        (Ok(()), None) => Ok(()),
     }
 }
 
-fn entry(value: Value, place: Place, options: &ReadOptions) -> Result<Option<Entry>, DataError> {
+fn entry(
+    value: Value,
+    place: Place,
+    options: &ReadOptions,
+    found: &mut Found,
+) -> Result<Option<Entry>, DataError> {
     let Value::Object(mut object) = value else {
         return Err(DataError::record(place, "not a JSON object: one object for each request is expected"));
     };
@@ -116,7 +121,7 @@ fn entry(value: Value, place: Place, options: &ReadOptions) -> Result<Option<Ent
             })?)
         }
     };
-    Ok(Some(Entry { place, at: time(&object, place, options)?, content, output_tokens, priority }))
+    Ok(Some(Entry { place, at: time(&object, place, options, found)?, content, output_tokens, priority }))
 }
 
 fn content(object: &mut Object, place: Place) -> Result<Content, DataError> {
@@ -124,7 +129,7 @@ fn content(object: &mut Object, place: Place) -> Result<Content, DataError> {
         return token_ids(place, name, value);
     }
     if let Some(value) = object.get("messages") {
-        return messages(place, value);
+        return messages(place, value, object);
     }
     match find(object, TEXTS) {
         Some((_, Value::String(text))) if !text.is_empty() => return Ok(Content::Text(text.as_str().into())),
@@ -192,37 +197,56 @@ fn share_gpt(conversation: &Value, place: Place) -> Result<Option<Entry>, DataEr
     Ok(None)
 }
 
-fn messages(place: Place, value: &Value) -> Result<Content, DataError> {
+/// Fields of a chat beside its messages that change what the server does with it.
+const CHAT_FIELDS: [&str; 5] =
+    ["tools", "tool_choice", "parallel_tool_calls", "response_format", "chat_template_kwargs"];
+
+/// Messages go out as they stand: tool calls, names and null contents are part of the prompt.
+fn messages(place: Place, value: &Value, object: &Object) -> Result<Content, DataError> {
     let wrong = |problem: String| DataError::field(place, "messages", problem);
     let list = value.as_array().filter(|list| !list.is_empty());
     let list = list.ok_or_else(|| wrong("not an array of messages with `role` and `content`".to_owned()))?;
-    let mut messages = Vec::with_capacity(list.len());
-    for (place, message) in list.iter().enumerate() {
+    for (number, message) in list.iter().enumerate() {
         let role = message.get("role").and_then(Value::as_str);
-        let role = role.ok_or_else(|| wrong(format!("message {} has no `role`", place + 1)))?;
-        let content = match message.get("content") {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(parts)) => text_parts(parts)
-                .ok_or_else(|| wrong(format!("message {} has a part that is not text", place + 1)))?,
-            _ => return Err(wrong(format!("message {} has no `content` that is text", place + 1))),
+        role.ok_or_else(|| wrong(format!("message {} has no `role`", number + 1)))?;
+        let says = match message.get("content") {
+            Some(Value::String(_) | Value::Array(_)) => true,
+            Some(Value::Null) | None => {
+                ["tool_calls", "function_call", "refusal"].iter().any(|field| message.get(field).is_some())
+            }
+            Some(_) => false,
         };
-        messages.push((role.to_owned(), content));
+        if !says {
+            return Err(wrong(format!("message {} has neither a `content` nor a tool call", number + 1)));
+        }
     }
-    Ok(Content::Chat(messages.into()))
-}
-
-fn text_parts(parts: &[Value]) -> Option<String> {
-    parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect()
+    let given = CHAT_FIELDS.iter().filter_map(|field| {
+        let value = object.get(*field).filter(|value| !value.is_null())?;
+        Some(((*field).to_owned(), value.clone()))
+    });
+    Ok(Content::Chat(crate::Chat { messages: list.clone(), fields: given.collect() }.into()))
 }
 
 /// The time of arrival in nanoseconds, by whichever name it has.
-fn time(object: &Object, place: Place, options: &ReadOptions) -> Result<Option<u64>, DataError> {
+fn time(
+    object: &Object,
+    place: Place,
+    options: &ReadOptions,
+    found: &mut Found,
+) -> Result<Option<u64>, DataError> {
     let unit = options.timestamp_unit_s.unwrap_or(1e-3);
     for (name, unit) in [("timestamp", unit), ("arrival_time_ns", 1e-9), ("arrival_time", 1.0)] {
         let Some(value) = object.get(name).filter(|value| !value.is_null()) else { continue };
         // Whole nanoseconds and milliseconds stay exact; a Unix time in nanoseconds does not fit a float.
         if let (Some(whole), 1e-9) = (value.as_u64(), unit) {
             return Ok(Some(whole));
+        }
+        if let Some(at) = value.as_str().and_then(calendar::unix_nanos) {
+            return Ok(Some(at));
+        }
+        if name == "timestamp" && options.timestamp_unit_s.is_none() {
+            found.unit_open = true;
+            found.fraction |= value.as_f64().is_some_and(|number| number.fract() != 0.0);
         }
         let seconds = value.as_f64().map(|number| number * unit);
         return nanos(seconds).map(Some).ok_or_else(|| {

@@ -29,9 +29,11 @@ fn times(requests: &[PlannedRequest]) -> Vec<u64> {
 #[test]
 fn prompts_as_they_are_written() {
     let got = requests(PROMPTS, closed(), None);
-    let chat = [("system".to_owned(), "Be brief.".to_owned()), ("user".to_owned(), "Hi".to_owned())];
+    let messages =
+        serde_json::json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]);
+    let Prompt::Chat(chat) = &got[1].prompt else { panic!("a chat") };
     assert_eq!(got[0].prompt, Prompt::Text("Say hello.".into()));
-    assert_eq!(got[1].prompt, Prompt::Chat(chat.into()));
+    assert_eq!(serde_json::Value::from(chat.messages.clone()), messages);
     assert_eq!(got[2].prompt, Prompt::Ids([11, 12, 13, 14].into()));
     assert_eq!(got.iter().map(|r| r.output_tokens).collect::<Vec<_>>(), [5, 7, 9]);
     assert_eq!(got.iter().map(|r| r.priority).collect::<Vec<_>>(), [0, -2, 0]);
@@ -47,7 +49,9 @@ fn a_salt_marks_texts_alike_within_a_run_and_differently_across_runs() {
     };
     let mark = |prompt: &Prompt| match prompt {
         Prompt::Text(text) => text.split_once(' ').unwrap().0.to_owned(),
-        Prompt::Chat(messages) => messages[0].1.split_once(' ').unwrap().0.to_owned(),
+        Prompt::Chat(chat) => {
+            chat.messages[0]["content"].as_str().unwrap().split_once(' ').unwrap().0.to_owned()
+        }
         _ => panic!("a text"),
     };
     let (a, b) = (text("a"), text("b"));
@@ -121,7 +125,7 @@ fn the_unit_of_time_and_the_size_of_a_block_can_be_given() {
     let vllm = r#"{"timestamp": 1.5, "input_length": 40, "output_length": 4, "hash_ids": [1, 2, 3]}
 {"timestamp": 2.25, "input_length": 33, "output_length": 4, "hash_ids": [1, 2]}"#;
     assert_eq!(read(vllm).unwrap().block_tokens(), Some(16));
-    let options = ReadOptions { block_tokens: Some(16), timestamp_unit_s: Some(1.0) };
+    let options = ReadOptions { block_tokens: Some(16), timestamp_unit_s: Some(1.0), strict: false };
     let data = Dataset::read(vllm.as_bytes(), &options).unwrap();
     let plan = Plan::new(replay(1.0), 0, None, Some(Arc::new(data))).unwrap();
     let got: Vec<_> = plan.requests().collect();
@@ -198,4 +202,61 @@ fn warm_ups_of_a_file_have_its_lengths_and_other_prompts() {
     assert_eq!(lengths.len(), 30);
     assert!([1024, 1200, 1500].iter().all(|length| lengths.contains(length)));
     assert!(plan.warmup().all(|warm| plan.requests().all(|hot| ids(&warm)[..16] != ids(&hot)[..16])));
+}
+
+/// Made after public agent traces.
+const AGENT: &str = r#"{"messages": [{"role": "user", "content": "weather in Paris?"}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "w", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "c1", "name": "w", "content": "22C"}], "tools": [{"type": "function", "function": {"name": "w"}}], "output_tokens": 8}"#;
+
+#[test]
+fn tool_calls_tools_names_and_null_contents_stand() {
+    let got = requests(AGENT, closed(), None);
+    let Prompt::Chat(chat) = &got[0].prompt else { panic!("a chat") };
+    let file: serde_json::Value = serde_json::from_str(AGENT).unwrap();
+    assert_eq!(serde_json::Value::from(chat.messages.clone()), file["messages"]);
+    assert_eq!(chat.fields["tools"], file["tools"]);
+    let salted = requests(AGENT, closed(), Some("a"));
+    let Prompt::Chat(chat) = &salted[0].prompt else { panic!("a chat") };
+    assert!(chat.messages[0]["content"].as_str().unwrap().ends_with(" weather in Paris?"));
+    assert_eq!(chat.messages[1..], file["messages"].as_array().unwrap()[1..]);
+}
+
+#[test]
+fn a_bad_row_is_passed_over_counted_and_said() {
+    let conversation =
+        r#"{"conversations": [{"from": "human", "value": "hello"}, {"from": "gpt", "value": "hi"}]}"#;
+    let null = conversation.replace("\"hello\"", "null");
+    for text in [
+        "input,output\n100,10\n107,0\n109,10\n".to_owned(),
+        format!("{conversation}\n{null}\n{conversation}"),
+        format!("[{conversation},{null},{conversation}]"),
+    ] {
+        let data = read(&text).unwrap();
+        assert_eq!((data.len(), data.skipped()), (2, 1), "{text}");
+        let said = data.remarks().join("\n");
+        assert!(said.contains("1 of 3 rows") && said.contains("--strict"), "{said}");
+    }
+}
+
+#[test]
+fn seconds_and_milliseconds_are_told_apart_and_said() {
+    let lines = |times: [&str; 3]| {
+        times
+            .map(|time| format!("{{\"timestamp\": {time}, \"input_length\": 5, \"output_length\": 2}}"))
+            .join("\n")
+    };
+    for (text, unit) in [
+        (lines(["61.114", "62.614", "64.114"]), "seconds"),
+        (lines(["61114", "62614", "64114"]), "milliseconds"),
+    ] {
+        let data = read(&text).unwrap();
+        assert_eq!(data.remarks(), [format!("3 requests over 3.0 s, timestamps in {unit}")]);
+        assert_eq!(times(&requests(&text, replay(1.0), None)), [0, 1_500_000_000, 3_000_000_000]);
+    }
+}
+
+#[test]
+fn calendar_dates_are_times_and_counts_of_a_data_frame_are_whole() {
+    let azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.5000000,374.0,44.0\n\
+        2023-11-16 18:15:50.7500000,396.0,109.0\n";
+    assert_eq!(times(&requests(azure, replay(1.0), None)), [0, 4_250_000_000]);
 }

@@ -22,8 +22,10 @@ fn each_with_its_line_and_field() {
         ("{\"token_ids\": []}", &["field `token_ids`", "empty prompt"]),
         ("{\"messages\": []}", &["field `messages`", "array of messages"]),
         ("{\"messages\": [{\"content\": \"x\"}]}", &["field `messages`", "message 1 has no `role`"]),
-        ("{\"messages\": [{\"role\": \"user\"}]}", &["field `messages`", "no `content` that is text"]),
-        ("{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]}", &["not text"]),
+        (
+            "{\"messages\": [{\"role\": \"user\"}]}",
+            &["field `messages`", "neither a `content` nor a tool call"],
+        ),
         ("{\"prompt\": \"a\", \"output_tokens\": 0}", &["field `output_tokens`", "`0`", "1 to"]),
         ("{\"prompt\": \"a\", \"output_tokens\": \"9\"}", &["field `output_tokens`"]),
         ("{\"prompt\": \"a\", \"priority\": 1.5}", &["field `priority`", "`1.5`"]),
@@ -50,7 +52,9 @@ fn each_with_its_line_and_field() {
         ),
         (&trace.replace("[1, 2]", "[1, \"b\"]"), &["field `hash_ids`", "`\"b\"`"]),
     ] {
-        let error = read(text).map(|data| data.len()).expect_err(text).to_string();
+        let strict = ReadOptions { strict: true, ..ReadOptions::default() };
+        let error =
+            Dataset::read(text.as_bytes(), &strict).map(|data| data.len()).expect_err(text).to_string();
         for part in parts {
             assert!(error.contains(part), "{text}: {error} (should say {part})");
         }
@@ -99,7 +103,7 @@ proptest! {
         ],
         block in proptest::option::of(0..600_u32),
     ) {
-        let options = ReadOptions { block_tokens: block, timestamp_unit_s: None };
+        let options = ReadOptions { block_tokens: block, timestamp_unit_s: None, strict: false };
         if let Ok(data) = Dataset::read(text.as_bytes(), &options) {
             let spec = Spec { output_tokens: Some("4".parse().unwrap()), requests: Some(5), ..closed() };
             let plan = Plan::new(spec, 0, Some("s"), Some(Arc::new(data))).unwrap();
