@@ -72,24 +72,12 @@ fn chinese(code: WarningCode) -> Option<&'static str> {
             "负载是开环的 {requests} 条请求，而本机一个进程最多打开 {limit} 个文件：同时在飞超过这个数，请求会在客户端失败。用 `--max-in-flight` 限制，或提高上限（`ulimit -n`）。"
         }
         WarningCode::SeriesLeftOut => "指标页的序列太多：{left_out} 个没有保留（每个来源最多 {kept} 个）。",
-        WarningCode::LocalFailures => {
-            "{count} 条请求失败在本机：端口或文件描述符耗尽，与服务端无关。请提高上限（`ulimit -n`），或减少连接。"
-        }
-        WarningCode::NotStreamed => {
-            "{of} 条请求里有 {count} 条要的是流，收到的却是一整个 JSON：token 能数，TTFT 和 ITL 无从得知。"
-        }
-        WarningCode::OutputsLonger => {
-            "{of} 条请求里有 {count} 条的输出比 `max_tokens` 还长：服务端没有遵守它，或没有把全部输出计入；实际负载比计划的重。"
-        }
-        WarningCode::OutputsShorter => {
-            "{of} 条请求里有 {count} 条的输出比强制的短：服务端接受 `ignore_eos` 却没有照做，或窗口到头了；实际负载比计划的轻。"
-        }
-        WarningCode::PromptsCut => {
-            "{of} 条请求里有 {count} 条，服务端数到的 prompt token 比发出的少：它悄悄截断了 prompt（比如 num_ctx 窗口）；实际负载比计划的轻。"
-        }
-        WarningCode::UsageContradicts => {
-            "{of} 条请求里有 {count} 条的 usage 是 0，事件里却有 token：这个 usage 不作数，每个事件按一个 token 计。"
-        }
+        WarningCode::LocalFailures
+        | WarningCode::NotStreamed
+        | WarningCode::OutputsLonger
+        | WarningCode::OutputsShorter
+        | WarningCode::PromptsCut
+        | WarningCode::UsageContradicts => return against_the_plan(code),
         WarningCode::ProxyUnused => {
             "设置了环境变量 `{variable}` 但没有使用：代理会被一起测进去。请求直接发给了服务端。"
         }
@@ -116,6 +104,31 @@ fn chinese(code: WarningCode) -> Option<&'static str> {
             "读不到服务端指标，这次运行只有客户端一侧的数据。可用 `--metrics-url` 指明别的地址。"
         }
         WarningCode::Unknown => return None,
+    })
+}
+
+/// What contradicts the plan of a run.
+fn against_the_plan(code: WarningCode) -> Option<&'static str> {
+    Some(match code {
+        WarningCode::LocalFailures => {
+            "{count} 条请求失败在本机：端口或文件描述符耗尽，与服务端无关。请提高上限（`ulimit -n`），或减少连接。"
+        }
+        WarningCode::NotStreamed => {
+            "{of} 条请求里有 {count} 条要的是流，收到的却是一整个 JSON：token 能数，TTFT 和 ITL 无从得知。"
+        }
+        WarningCode::OutputsLonger => {
+            "{of} 条请求里有 {count} 条的输出比 `max_tokens` 还长：服务端没有遵守它，或没有把全部输出计入；实际负载比计划的重。"
+        }
+        WarningCode::OutputsShorter => {
+            "{of} 条请求里有 {count} 条的输出比强制的短：服务端接受 `ignore_eos` 却没有照做，或窗口到头了；实际负载比计划的轻。"
+        }
+        WarningCode::PromptsCut => {
+            "{of} 条请求里有 {count} 条，服务端数到的 prompt token 比发出的少：它悄悄截断了 prompt（比如 num_ctx 窗口）；实际负载比计划的轻。"
+        }
+        WarningCode::UsageContradicts => {
+            "{of} 条请求里有 {count} 条的 usage 是 0，事件里却有 token：这个 usage 不作数，每个事件按一个 token 计。"
+        }
+        _ => return None,
     })
 }
 
