@@ -130,7 +130,7 @@ impl Plan {
         own_stream(SeedTree::new(self.seed, Part::Measured).content(self.salt()), index)
     }
 
-    pub(crate) fn data(&self) -> Option<&Arc<Dataset>> {
+    pub fn data(&self) -> Option<&Arc<Dataset>> {
         self.data.as_ref()
     }
 }

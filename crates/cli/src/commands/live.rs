@@ -49,7 +49,7 @@ pub(crate) struct Prepared {
 /// Makes the load and asks the server whether it can work.
 pub(crate) fn prepare(args: &RunArgs, url: &str) -> Result<Prepared> {
     let plan = resolve::load::workload(&args.load, &directory::salt())?;
-    let skipped = plan.data().map_or(0, precipice_workload::Dataset::skipped);
+    let skipped = plan.data().map_or(0, |data| data.skipped());
     if args.client.strict && skipped > 0 {
         return Err(usage(format!("--data: {skipped} rows are passed over, and --strict refuses that")));
     }
