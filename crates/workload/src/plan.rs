@@ -130,6 +130,7 @@ impl Plan {
         own_stream(SeedTree::new(self.seed, Part::Measured).content(self.salt()), index)
     }
 
+    /// The data set that its requests come from.
     pub fn data(&self) -> Option<&Arc<Dataset>> {
         self.data.as_ref()
     }
