@@ -1,6 +1,6 @@
 //! The binary: `precipice`.
 //!
-//! `main` alone knows exit codes: 0 done, 1 the run failed, 2 bad usage, 3 a gate or a promise did not hold.
+//! Exit codes are in `outcome`.
 
 mod args;
 mod commands;

@@ -1,6 +1,8 @@
 //! The one way out: data on stdout, everything else on stderr.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 /// Writes data to stdout, with a newline at the end if there is none.
 pub(crate) fn data(text: &str) -> io::Result<()> {
@@ -18,6 +20,14 @@ pub(crate) fn note(text: &str) {
     drop(written);
 }
 
+/// As [`note`], once per process: resolving the runs of a sweep says a thing as often as there are runs.
+pub(crate) fn note_once(text: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
+        note(text);
+    }
+}
+
 /// An error for the person at the terminal.
 pub(crate) fn error(text: &str) {
     note(&if colour(&io::stderr()) {
@@ -32,8 +42,20 @@ pub(crate) fn colour(stream: &impl IsTerminal) -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && stream.is_terminal()
 }
 
-/// Columns of the terminal; 100 where there is none.
+/// Columns of the terminal, or what `COLUMNS` says; 100 where there is neither.
 pub(crate) fn width() -> usize {
-    let columns = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    let columns =
+        columns().or_else(|| console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns)));
     columns.filter(|columns| *columns >= 60).unwrap_or(100)
+}
+
+/// Lines of the terminal; none where there is no terminal, so that a pipe is never cut.
+pub(crate) fn height() -> Option<usize> {
+    let terminal = console::Term::stdout();
+    terminal.is_term().then(|| terminal.size_checked()).flatten().map(|(lines, _)| usize::from(lines))
+}
+
+/// `COLUMNS`, where a shell or a test exports it.
+pub(crate) fn columns() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)
 }

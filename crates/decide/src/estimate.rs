@@ -9,6 +9,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub enum How {
     /// By a flag.
     Given,
+    /// It belongs to the server of a preset.
+    Preset,
     /// The server said so, in its log or its metrics.
     Reported,
     /// From the model's configuration alone, exactly.

@@ -2,6 +2,14 @@
 
 use precipice_record::{KvPoolFacts, LengthFacts, LoadKind, Manifest};
 
+pub(crate) fn model(run: &Manifest) -> Option<String> {
+    run.server.model.clone()
+}
+
+pub(crate) fn gpu(run: &Manifest) -> Option<String> {
+    run.server.gpu.clone()
+}
+
 pub(crate) fn concurrency(run: &Manifest) -> Option<String> {
     run.load.concurrency.filter(|_| run.load.kind == LoadKind::Closed).map(|n| n.to_string())
 }

@@ -87,6 +87,18 @@ impl Flag {
         FLAGS.iter().find(|flag| flag.name == name)
     }
 
+    /// What a manifest says in the place of this flag, unless `given` flags say it in another way.
+    pub fn known(&self, run: &Manifest, given: impl Fn(&str) -> bool) -> Option<String> {
+        let otherwise = match self.name {
+            // Lengths that a file has are not a distribution to draw from.
+            "input-tokens" | "output-tokens" => given("data"),
+            "burstiness" => given("arrivals"),
+            "gpu" => given("profile") || given("gpu-memory"),
+            _ => false,
+        };
+        self.fact.filter(|_| !otherwise).and_then(|fact| fact(run))
+    }
+
     /// Whether a command takes this flag with this meaning.
     pub fn is_of(&self, command: Command) -> bool {
         use Group::{Client, Engine, Load, Output, Pace, Sampling, Target};

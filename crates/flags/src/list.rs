@@ -8,7 +8,8 @@ use Group::{Client, Engine, Load, Output, Pace, Sampling, Target};
 pub const FLAGS: &[Flag] = &[
     // The server and how it is asked.
     real(Target, "url"),
-    both(Target, "model"),
+    both(Target, "model").fact(fact::model),
+    both(Target, "model-config"),
     real(Target, "endpoint"),
     real(Target, "api-key-env"),
     real(Target, "header"),
@@ -53,13 +54,14 @@ pub const FLAGS: &[Flag] = &[
     real(Client, "client-threads"),
     real(Client, "strict").switch(),
     // The engine: first the machine.
+    built_in("preset"),
     built_in("profile"),
-    stated("gpu").not_vllm(),
+    stated("gpu").not_vllm().fact(fact::gpu),
     built_in("gpu-memory"),
     built_in("gpu-bandwidth"),
     built_in("gpu-tflops"),
     stated("tensor-parallel-size").fact(fact::tensor_parallel_size),
-    stated("hf-overrides"),
+    refused("hf-overrides"),
     // Its limits.
     stated("max-num-seqs").fact(fact::max_num_seqs),
     refused("vllm-version").not_vllm(),

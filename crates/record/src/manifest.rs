@@ -170,6 +170,9 @@ pub struct ServerFacts {
     pub metrics_urls: Vec<String>,
     /// Lines of the server's log that the facts came from.
     pub log_lines: Vec<String>,
+    /// Flags whose values stand here because the user gave them and the server does not say them, by long name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<String>,
     /// Anything else, by name (engine flags of a simulation, labels of `cache_config_info`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<String, Value>,

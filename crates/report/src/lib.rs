@@ -55,7 +55,7 @@ pub struct Item<'a> {
     pub manifest: &'a Manifest,
 }
 
-/// The summary of one screen: at most 40 lines of the style's width, the conclusion first.
+/// The summary: lines of the style's width, the conclusion first, then what to doubt.
 pub fn terminal(analysis: &Analysis, manifest: &Manifest, lang: Lang, style: Style) -> String {
     let view = View { analysis, manifest, name: String::new(), lang, prefix: String::new() };
     terminal::render(&view, style)

@@ -1,12 +1,13 @@
 //! What `precipice sweep` prints and draws.
 
-use crate::document::{Block, Cell, Document, Section, Table};
+use crate::document::{Block, Cell, Document, Line, Section, Table};
 use crate::figure::{Figure, label, numbers};
 use crate::lang::Lang;
 use crate::number::{decimal, figure, known, latency_ms, percent};
 use crate::page;
 use crate::shell::shell_word;
 use crate::terminal::{Style, whole};
+use crate::text::Text;
 use crate::words::Words;
 use precipice_decide::Estimate;
 use precipice_decide::sweep::{Row, Swept};
@@ -22,6 +23,14 @@ const RESULTS: Words = Words::new("Results", "结果");
 const INTERVALS: Words = Words::new(
     "Means over the repeats of a setting; ± is half the 95% interval (Student's t) over the repeats, absent for a single run.",
     "每组取值多次重复的均值；± 为 95% 区间的一半（t 分布），只跑一次时没有。",
+);
+const IDENTICAL: Words = Words::new(
+    "The repeats of a setting are identical: nothing in this load is random, so they say nothing about its spread.",
+    "每组取值的多次重复完全相同:这个负载里没有随机成分,重复说明不了离散程度。",
+);
+const ONCE: Words = Words::new(
+    "One run of each setting: how far another would be is not known (--repeats N).",
+    "每组取值只跑了一次:换一次会差多少并不知道(--repeats N)。",
 );
 const MISSING: Words = Words::new("{n} settings have no result yet", "还有 {n} 组没有结果");
 const PICTURE: Words = Words::new("{figure} by setting", "各组取值的 {figure}");
@@ -40,7 +49,11 @@ pub fn html(swept: &Swept, columns: &[String], lang: Lang) -> String {
 fn document(swept: &Swept, columns: &[String], lang: Lang) -> Document {
     let runs: u32 = swept.rows.iter().map(|row| row.n).sum();
     let names = swept.settings.join(", ");
-    let mut blocks = vec![Block::Table(table(swept, columns)), Block::Paragraph(INTERVALS.line(lang, &[]))];
+    let mut blocks =
+        vec![Block::Table(table(swept, columns)), Block::Paragraph(intervals(swept).line(lang, &[]))];
+    if swept.rows.iter().any(|row| columns.iter().any(|name| row.weak.contains(name))) {
+        blocks.push(Block::Paragraph(Line::of(Text::WeakExplained, lang, &[])));
+    }
     if swept.missing > 0 {
         blocks.push(Block::Paragraph(MISSING.line(lang, &[("n", swept.missing.to_string())])));
     }
@@ -58,6 +71,18 @@ fn document(swept: &Swept, columns: &[String], lang: Lang) -> Document {
         facts,
         badges: vec![if swept.source == "live" { LIVE } else { SIMULATED }.line(lang, &[])],
         sections: vec![Section { id: "results", title: RESULTS.line(lang, &[]), blocks }],
+    }
+}
+
+/// What the repeats say of the spread.
+fn intervals(swept: &Swept) -> Words {
+    let same = |row: &Row| row.figures.iter().all(|(_, estimate)| estimate.low == estimate.high);
+    if swept.rows.iter().all(|row| row.n <= 1) {
+        ONCE
+    } else if swept.rows.iter().all(|row| row.n > 1 && same(row)) {
+        IDENTICAL
+    } else {
+        INTERVALS
     }
 }
 
@@ -100,12 +125,14 @@ fn written(name: &str, value: f64) -> String {
 }
 
 fn cell(row: &Row, name: &str) -> Cell {
-    Cell::sound(known(row.get(name), |estimate: Estimate| {
+    let estimate = row.get(name);
+    let text = known(estimate, |estimate: Estimate| {
         // Upwards: downwards it may be cut off at 0.
         let half = (estimate.high - estimate.value) / estimate.value.abs().max(f64::MIN_POSITIVE);
         let value = written(name, estimate.value);
         if half < 0.0005 { value } else { format!("{value} ±{}%", decimal(half * 100.0, 1)) }
-    }))
+    });
+    Cell { weak: estimate.is_some() && row.weak.iter().any(|weak| weak == name), ..Cell::sound(text) }
 }
 
 /// Bars of one figure over the settings.

@@ -15,55 +15,61 @@ use crate::text::{self, Text};
 use crate::view::View;
 use layout::{Ink, Screen};
 use precipice_analyze::findings::Severity;
-use precipice_record::WarningCode;
+use precipice_record::{FailureKind, WarningCode};
 
-/// Lines of a screen.
-const SCREEN: usize = 40;
 /// Gaps in the line of gaps.
 const GAPS: usize = 4;
 /// Illnesses that are shown; the page has all of them, with all remedies.
 const ILLNESSES: usize = 3;
+/// Characters of a server's words.
+const WORDS: usize = 160;
+/// Lines that a screen can do without, the first one first: the page has them.
+const SPARE: [Text; 4] = [Text::TerminalGaps, Text::TerminalSteady, Text::PartTotal, Text::Capacity];
 
-/// Renders the summary: at most [`SCREEN`] lines, each within the style's width.
+/// Renders the summary, each line within the style's width. What to doubt stands above the figures and is never left
+/// out. A screen with too few lines first loses the later sentences of warnings, then spare lines.
 pub(crate) fn render(view: &View<'_>, style: Style) -> String {
+    let mut text = draw(view, style, false, &[]);
+    let Some(height) = style.height else { return text };
+    for spare in 0..=SPARE.len() {
+        // The prompt takes a line, too.
+        if text.lines().count() < height {
+            break;
+        }
+        text = draw(view, style, true, &SPARE[..spare]);
+    }
+    text
+}
+
+fn draw(view: &View<'_>, style: Style, brief: bool, without: &[Text]) -> String {
     let mut screen = Screen::new(style);
     headline(view, &mut screen);
+    doubts(view, brief, &mut screen);
     screen.blank();
     let keys: Vec<(String, String, String)> =
         cards(view).iter().map(|card| (card.name.flat(), card.value.clone(), card.detail.flat())).collect();
     screen.key_figures(&keys);
     screen.blank();
     diagnosis(view, &mut screen);
-    screen.table(&latencies(view));
+    let table = latencies(view, &screen);
+    screen.table(&table);
+    // The table marks these percentiles: one sentence explains the mark.
+    if table.rows.iter().flatten().any(|cell| cell.weak) {
+        screen.dim(view.say(Text::WeakExplained));
+    }
     let server = &view.analysis.findings.server;
     if server.running.mean.is_some() || server.kv_usage.median.is_some() {
         screen.blank();
         screen.table(&gauges(view));
     }
     screen.blank();
-    for (name, text) in lines(view) {
+    for (name, text) in lines(view).into_iter().filter(|(name, _)| !without.contains(name)) {
         screen.entry(view.say(name), &text, Ink::Plain);
     }
-    let (beyond, others): (Vec<_>, Vec<_>) = view
-        .analysis
-        .findings
-        .warnings
-        .iter()
-        .filter(|warning| !precipice_analyze::voids(warning.code))
-        .partition(|warning| warning.code == WarningCode::PercentileBeyondSample);
-    let mut warnings: Vec<String> =
-        others.into_iter().map(|warning| text::warning(warning, view.lang).flat()).collect();
-    // The table marks these percentiles: one sentence explains the mark.
-    if !beyond.is_empty() {
-        warnings.push(view.say(Text::WeakExplained).to_owned());
-    }
-    let more =
-        |left: usize| crate::document::fill(view.say(Text::TerminalMoreWarnings), &[("n", left.to_string())]);
-    screen.entries_within(SCREEN, view.say(Text::Warning), &warnings, more);
-    screen.finish(SCREEN)
+    screen.finish()
 }
 
-/// Badges, verdict, what was run, and what voids it.
+/// Badges, verdict, and what was run.
 fn headline(view: &View<'_>, screen: &mut Screen) {
     let mut badge = String::new();
     for line in badges(view) {
@@ -72,9 +78,50 @@ fn headline(view: &View<'_>, screen: &mut Screen) {
     screen.headline(&badge, &verdict(view).flat());
     let facts: Vec<String> = facts(view).into_iter().map(|(_, value)| value).collect();
     screen.dim(&facts.join(" · "));
-    for warning in view.analysis.findings.void() {
-        screen.entry(view.say(Text::Warning), &text::warning(warning, view.lang).flat(), Ink::Alarm);
+}
+
+/// What failed, then the warnings, those that void the result first. `brief`: the first sentence of each.
+fn doubts(view: &View<'_>, brief: bool, screen: &mut Screen) {
+    for failure in failures(view) {
+        screen.entry(view.say(Text::TerminalFailures), &failure, Ink::Alarm);
     }
+    let warnings = view.analysis.findings.warnings.iter();
+    let (void, other): (Vec<_>, Vec<_>) = warnings
+        .filter(|warning| warning.code != WarningCode::PercentileBeyondSample)
+        .partition(|warning| precipice_analyze::voids(warning.code));
+    let inked = void.into_iter().map(|w| (w, Ink::Alarm)).chain(other.into_iter().map(|w| (w, Ink::Caution)));
+    for (warning, ink) in inked {
+        let whole = text::warning(warning, view.lang).flat();
+        let text = if brief { first_sentence(&whole) } else { &whole };
+        screen.entry(view.say(Text::Warning), text, ink);
+    }
+}
+
+/// Up to the first full stop that ends a sentence.
+fn first_sentence(text: &str) -> &str {
+    let ends = [text.find(". ").map(|at| at + 1), text.find('。').map(|at| at + '。'.len_utf8())];
+    ends.into_iter().flatten().min().map_or(text, |end| &text[..end])
+}
+
+/// A line for each kind of failure: how many, what it means, and the server's own words for one of them.
+fn failures(view: &View<'_>) -> Vec<String> {
+    let client = &view.analysis.findings.client;
+    let mut kinds: Vec<(&String, u64)> = client.errors.iter().map(|(kind, n)| (kind, *n)).collect();
+    kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    kinds
+        .into_iter()
+        .map(|(kind, n)| {
+            let meaning = FailureKind::from_name(kind).map_or("", |kind| text::failure(kind, view.lang));
+            let what = format!("{} {kind}: {meaning}", count(n));
+            match client.error_words.get(kind) {
+                Some(words) if words.chars().count() > WORDS => {
+                    format!("{what} (\"{}…\")", words.chars().take(WORDS).collect::<String>())
+                }
+                Some(words) => format!("{what} (\"{words}\")"),
+                None => what,
+            }
+        })
+        .collect()
 }
 
 /// What it suffers from, and the remedy for the gravest.
@@ -93,9 +140,11 @@ fn diagnosis(view: &View<'_>, screen: &mut Screen) {
     }
 }
 
-fn latencies(view: &View<'_>) -> Table {
+/// Without p99.9 where the screen is too narrow for all columns: the page has it.
+fn latencies(view: &View<'_>, screen: &Screen) -> Table {
+    const P999: usize = 6;
     let client = &view.analysis.findings.client;
-    percentile_table(
+    let mut table = percentile_table(
         view,
         None,
         &[
@@ -104,7 +153,14 @@ fn latencies(view: &View<'_>) -> Table {
             (Cell::sound("TPOT"), &client.tpot_ms),
             (Cell::sound("E2EL"), &client.e2el_ms),
         ],
-    )
+    );
+    if !screen.fits(&table) {
+        table.head.remove(P999);
+        for row in &mut table.rows {
+            row.remove(P999);
+        }
+    }
+    table
 }
 
 fn gauges(view: &View<'_>) -> Table {

@@ -15,6 +15,19 @@ pub(super) fn errors(view: &View<'_>) -> BTreeMap<String, u64> {
     errors
 }
 
+/// What was said about the first failed attempt of each kind.
+pub(super) fn error_words(view: &View<'_>) -> BTreeMap<String, String> {
+    let mut words = BTreeMap::new();
+    for row in view.measured.iter().map(|&row| &view.run.requests[row]) {
+        if let (Some(failure), Some(message)) = (row.failure, &row.message)
+            && failure != FailureKind::Cancelled
+        {
+            words.entry(failure.name().to_owned()).or_insert_with(|| message.clone());
+        }
+    }
+    words
+}
+
 /// Attempts by phase.
 pub(super) fn phases(view: &View<'_>) -> BTreeMap<String, u64> {
     let mut phases = BTreeMap::new();

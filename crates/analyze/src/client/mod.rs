@@ -83,6 +83,7 @@ pub(crate) fn analyze(run: &Run, window: Option<Window>, options: &Options) -> C
 
     let mut findings = ClientFindings {
         errors: counts::errors(&view),
+        error_words: counts::error_words(&view),
         phases: counts::phases(&view),
         goodput: options.slo.map(|slo| goodput::goodput(&view, &streams, slo)),
         ..running.findings(window.seconds())

@@ -76,7 +76,8 @@ impl<'a> Case<'a> {
         let rate = self.client().request_throughput?;
         let prefill_s = self.server().ttft_parts_ms.prefill.unwrap_or(0.0) / 1e3;
         let cap = (rate * (self.ttft_budget_s() - prefill_s)).floor().max(0.0);
-        self.server().waiting.peak.filter(|&peak| cap < peak).map(|_| cap)
+        // A cap of nobody is no cap: whoever waited would wait too long.
+        self.server().waiting.peak.filter(|&peak| cap >= 1.0 && cap < peak).map(|_| cap)
     }
 
     /// Replicas, where there are several: figures beside a flag are then of one of them.

@@ -29,6 +29,9 @@ pub struct ClientFindings {
     pub longest_gaps_ms: Vec<f64>,
     /// Failures by kind ([`precipice_record::FailureKind`]).
     pub errors: BTreeMap<String, u64>,
+    /// For each kind what the server or the system said about the first of these failures, where it said something.
+    #[serde(default)]
+    pub error_words: BTreeMap<String, String>,
 
     /// The same gaps as `longest_gaps_ms`, with the request and the moment of each.
     #[serde(default)]

@@ -19,9 +19,6 @@ pub(crate) struct CalibrateArgs {
     /// Name of the profile [default: its file's]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// The model's shape: a name of the catalog or a config.json [default: as the runs or the server say]
-    #[arg(long, value_name = "NAME|config.json")]
-    pub(crate) model_config: Option<String>,
     /// The GPU, by its name in the catalog: its attention kernel's way to share out contexts is part of the fit then
     #[arg(long, value_name = "NAME")]
     pub(crate) gpu: Option<String>,

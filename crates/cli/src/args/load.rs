@@ -68,7 +68,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) prefix_tokens: Option<u32>,
     /// How many different shared prefixes there are
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count, requires = "prefix_tokens")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count)]
     pub(crate) prefix_groups: u32,
     /// Choose among the prefixes by Zipf's law with this exponent instead of evenly
     #[arg(long, value_name = "EXPONENT", value_parser = units::positive, requires = "prefix_tokens")]

@@ -6,6 +6,8 @@ pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod output;
 pub(crate) mod plan;
+#[cfg(test)]
+mod reference;
 pub(crate) mod sweep;
 pub(crate) mod target;
 
@@ -15,7 +17,13 @@ use std::path::PathBuf;
 
 /// Find the overload cliff of an LLM inference server, explain it and say what to do.
 #[derive(Debug, Parser)]
-#[command(name = "precipice", version, propagate_version = true, args_override_self = true)]
+#[command(
+    name = "precipice",
+    version,
+    propagate_version = true,
+    args_override_self = true,
+    after_help = crate::outcome::exit_codes()
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -62,18 +70,19 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) client: target::ClientArgs,
     #[command(flatten)]
+    pub(crate) output: output::OutputArgs,
+    #[command(flatten)]
     pub(crate) engine: engine::EngineArgs,
     #[command(flatten)]
-    pub(crate) output: output::OutputArgs,
+    pub(crate) preset: engine::PresetArgs,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// The model: a name of the catalog, or the path of a Hugging Face config.json
-    #[arg(long, value_name = "NAME|config.json")]
-    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: target::ModelArgs,
     #[command(flatten)]
     pub(crate) load: load::LoadArgs,
     #[command(flatten)]
@@ -82,18 +91,17 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "HZ", default_value_t = 1.0, value_parser = crate::units::positive, help_heading = "Sampling")]
     pub(crate) sample_hz: f64,
     #[command(flatten)]
+    pub(crate) output: output::OutputArgs,
+    #[command(flatten)]
     pub(crate) engine: engine::EngineArgs,
     #[command(flatten)]
-    pub(crate) output: output::OutputArgs,
+    pub(crate) preset: engine::PresetArgs,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// The model: a name of the catalog, or the path of a Hugging Face config.json
-    #[arg(long, value_name = "NAME|config.json")]
-    pub(crate) model: Option<String>,
     /// The name that clients ask for [default: the model's]
     #[arg(long, value_name = "NAME")]
     pub(crate) served_model_name: Option<String>,
@@ -113,9 +121,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TIME", value_parser = crate::units::time)]
     pub(crate) exit_after: Option<std::time::Duration>,
     #[command(flatten)]
+    pub(crate) model: target::ModelArgs,
+    #[command(flatten)]
     pub(crate) faults: FaultArgs,
     #[command(flatten)]
     pub(crate) engine: engine::EngineArgs,
+    #[command(flatten)]
+    pub(crate) preset: engine::PresetArgs,
 }
 
 /// Faults to inject, for testing clients.
@@ -139,13 +151,13 @@ pub(crate) struct FaultArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AnalyzeArgs {
-    /// The run directory
+    /// The run directory [default: the newest under runs/]
     #[arg(value_name = "RUN")]
-    pub(crate) run: PathBuf,
+    pub(crate) run: Option<PathBuf>,
     /// Print the findings as JSON (schema precipice.findings/1) instead of the summary
     #[arg(long)]
     pub(crate) json: bool,
-    /// Take the model's shape from this config.json (KV bytes and FLOPs rest on it)
+    /// The model's shape, where its name does not tell it: a name of the catalog or a config.json
     #[arg(long, value_name = "NAME|config.json")]
     pub(crate) model_config: Option<String>,
     /// Language of the summary
@@ -155,8 +167,8 @@ pub(crate) struct AnalyzeArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// The run directories; with several, the report compares them
-    #[arg(value_name = "RUN", required = true)]
+    /// The run directories; with several, the report compares them [default: the newest under runs/]
+    #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// Where to write it; '-' is stdout [default: report.html in the first run directory]
     #[arg(short, long, alias = "output", value_name = "FILE")]
@@ -167,7 +179,7 @@ pub(crate) struct ReportArgs {
     /// Language of the texts
     #[arg(long, value_enum, default_value_t = Lang::En)]
     pub(crate) lang: Lang,
-    /// Take the model's shape from this config.json (KV bytes and FLOPs rest on it)
+    /// The model's shape, where its name does not tell it: a name of the catalog or a config.json
     #[arg(long, value_name = "NAME|config.json")]
     pub(crate) model_config: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `precipice plan`.
 
 use super::target::AccessArgs;
-use super::{ConfigArgs, Lang, engine, load};
+use super::{ConfigArgs, Lang, engine, load, target};
 use crate::units;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,9 +11,8 @@ use std::time::Duration;
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-    /// The model: a name of the catalog, or the path of a Hugging Face config.json
-    #[arg(long, value_name = "NAME|config.json")]
-    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: target::ModelArgs,
     /// A live vLLM server: its model, window and KV pool, where no flag says otherwise; the GPU it does not say
     #[arg(long, value_name = "URL", help_heading = "Server")]
     pub(crate) url: Option<String>,
@@ -29,6 +28,8 @@ pub(crate) struct PlanArgs {
     pub(crate) load: load::LoadArgs,
     #[command(flatten)]
     pub(crate) engine: engine::EngineArgs,
+    #[command(flatten)]
+    pub(crate) preset: engine::PresetArgs,
     /// Time to first token that clients put up with; the queue cap follows from it
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time, help_heading = "Plan")]
     pub(crate) ttft_budget: Duration,

@@ -12,9 +12,6 @@ pub(crate) struct TargetArgs {
     /// Base URL of an OpenAI-compatible server (http://127.0.0.1:8000); without it the built-in engine runs
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// Served model [default: the one of /v1/models]; without --url a name of the catalog or a config.json
-    #[arg(long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
     /// Which endpoint
     #[arg(long, value_enum, default_value_t = Endpoint::Completions)]
     pub(crate) endpoint: Endpoint,
@@ -35,6 +32,22 @@ pub(crate) struct TargetArgs {
     /// Token ids below this are used for prompts [default: found by asking the server]
     #[arg(long, value_name = "N", value_parser = units::tokens)]
     pub(crate) vocabulary: Option<u32>,
+    // Last: a heading holds until the next.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+/// The model, the same in every command.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArgs {
+    /// The model: the name under which a server has it [default: the only one there]; without a server a name of the
+    /// catalog or a config.json [default: the preset's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The model's shape, where its name does not tell it: a name of the catalog or a config.json
+    #[arg(long, value_name = "NAME|config.json")]
+    pub(crate) model_config: Option<String>,
 }
 
 /// What a server wants of whoever asks it.

@@ -8,7 +8,10 @@ use crate::args::calibrate::CalibrateArgs;
 use crate::outcome::{Outcome, usage};
 use crate::printer;
 use crate::progress::Spinner;
-use crate::resolve::model::{self, Model};
+use crate::resolve::{
+    self,
+    model::{self, Model},
+};
 use anyhow::{Context, Result};
 use precipice_decide::calibrate::{CalibrateError, Calibration, Options, from_runs};
 use precipice_engine::catalog::{Deployment, Gpu};
@@ -67,13 +70,12 @@ fn writable(out: &Path) -> Result<()> {
 fn from_directories(args: &CalibrateArgs) -> Result<Calibration> {
     let spinner = Spinner::new("following the steps", args.quiet || args.out == Path::new("-"));
     let mut runs: Vec<(String, Run)> = Vec::with_capacity(args.runs.len());
-    let mut model: Option<Model> =
-        args.model_config.as_deref().map(|text| model::model("--model-config", text)).transpose()?;
+    let mut model: Option<Model> = model::shape_of(&args.target.model)?;
     for path in &args.runs {
         let run = precipice_archive::read(path).map_err(usage)?;
         let name =
             path.file_name().map_or_else(|| path.display().to_string(), |name| name.display().to_string());
-        let own = model_of(path, &run, args.model_config.is_some())?;
+        let own = model_of(path, &run, model::is_named(&args.target.model))?;
         match (&model, own) {
             (None, Some(own)) => model = Some(own),
             (Some(known), Some(own)) if own.shape.fingerprint() != known.shape.fingerprint() => {
@@ -114,7 +116,7 @@ fn model_of(path: &Path, run: &Run, given: bool) -> Result<Option<Model>> {
 
 fn options(args: &CalibrateArgs, model: &Model, known_gpu: Option<&str>) -> Result<Options> {
     let gpu = match (&args.gpu, known_gpu) {
-        (Some(name), _) => Some(Gpu::named(name).map_err(|error| usage(format!("--gpu {name}: {error}")))?),
+        (Some(name), _) => Some(resolve::gpu::named("--gpu", name)?),
         (None, Some(name)) => Gpu::named(name).ok(),
         (None, None) => None,
     };

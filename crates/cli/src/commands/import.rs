@@ -1,12 +1,14 @@
 //! `precipice import`.
 
+use super::present;
+use crate::args::Lang;
 use crate::args::import::{ImportArgs, VllmBenchArgs};
 use crate::outcome::{Outcome, usage};
 use crate::printer;
-use crate::resolve::model;
+use crate::resolve::{self, model};
 use anyhow::Result;
 use precipice_archive::import::{VllmBenchFiles, vllm_bench};
-use precipice_engine::catalog::Gpu;
+use precipice_report::shell_word;
 
 /// Turns the result of another tool into a run directory.
 pub(crate) fn import(args: &ImportArgs) -> Result<Outcome> {
@@ -17,11 +19,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<Outcome> {
 
 fn import_vllm_bench(args: &VllmBenchArgs) -> Result<Outcome> {
     let model = args.model_config.as_deref().map(|text| model::model("--model-config", text)).transpose()?;
-    let unknown = |name| {
-        let known = Gpu::known().join(", ");
-        usage(format!("--gpu {name}: the catalog has {known}; leave the flag out for another"))
-    };
-    let gpu = args.gpu.as_deref().map(|name| Gpu::named(name).map_err(|_| unknown(name))).transpose()?;
+    let gpu = args.gpu.as_deref().map(|name| resolve::gpu::named("--gpu", name)).transpose()?;
     let files = VllmBenchFiles {
         bench: args.bench.clone(),
         result: args.result,
@@ -47,8 +45,9 @@ fn import_vllm_bench(args: &VllmBenchArgs) -> Result<Outcome> {
         run.samples.len(),
         run.steps.len()
     ));
-    for warning in &run.manifest.warnings {
-        printer::note(&format!("warning: {}", warning.text));
-    }
+    let (explained, _) = present::explain(&dir)?;
+    printer::data(&explained.summary(Lang::En))?;
+    let path = shell_word(&dir.root().display().to_string());
+    printer::note(&format!("next: precipice report {path} (the page), precipice analyze {path} --json"));
     Ok(Outcome::Done)
 }

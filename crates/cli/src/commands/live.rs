@@ -4,13 +4,12 @@ use super::directory;
 use super::interrupts::Interrupts;
 use super::present;
 use crate::args::RunArgs;
-use crate::args::engine::EngineArgs;
 use crate::args::target::ClientArgs;
 use crate::config::Setting;
 use crate::outcome::{Outcome, usage};
 use crate::printer;
-use crate::progress::LoadBar;
-use crate::resolve;
+use crate::progress::{LoadBar, Planned};
+use crate::resolve::{self, model};
 use anyhow::Result;
 use precipice_archive::RunDir;
 use precipice_drive::preflight::{Preflight, preflight};
@@ -30,10 +29,18 @@ pub(crate) struct Measured {
 
 /// Drives the server at `url`, then explains.
 pub(crate) fn run(args: &RunArgs, url: &str, settings: &[Setting]) -> Result<Outcome> {
+    if let Some(setting) = resolve::settings::refused(settings).first() {
+        return Err(usage(format!(
+            "--{} ({}): it is about the built-in engine and changes nothing at a real server; leave it out, or drop --url \
+             to simulate",
+            setting.name, setting.origin
+        )));
+    }
     let interrupts = Interrupts::watch_one(args.output.quiet)?;
     let measured = measure(args, url, settings, &interrupts)?;
     let (explained, outcome) = present::present(&measured.dir, &args.output)?;
-    if args.client.strict && explained.analysis.findings.void().next().is_some() {
+    let unreliable = explained.analysis.findings.void().next().is_some();
+    if args.client.strict && unreliable && outcome != Outcome::Interrupted {
         printer::note("--strict: the result is unreliable; see the top of the summary for the reason");
         return Ok(Outcome::PromiseBroken);
     }
@@ -58,11 +65,18 @@ pub(crate) fn prepare(args: &RunArgs, url: &str) -> Result<Prepared> {
     let facts = plan.facts();
     let wants = resolve::target::wants(&args.target, &args.sampler, &options, &plan, &facts)?;
     let log = args.sampler.server_log.as_deref().map(read_log).transpose()?;
-    let mut found = preflight(&target, &wants).map_err(usage)?;
+    let mut found = preflight(&target, &wants).map_err(resolve::target::refusal)?;
     if let Some(log) = log {
         found.server.complete(log);
     }
-    found.server.complete(said(&args.engine));
+    if let Some(shape) = &args.target.model.model_config {
+        found.server.model_config = Some(model::model("--model-config", shape)?.config);
+    }
+    for note in resolve::claims::record(&args.engine, &mut found.server)? {
+        if !args.output.quiet {
+            printer::note(&note);
+        }
+    }
     Ok(Prepared { plan, found })
 }
 
@@ -78,7 +92,8 @@ pub(crate) fn measure(
     load.endpoint = Some(found.target.endpoint.path().to_owned());
     load.ignore_eos = Some(!args.target.allow_eos);
     let spec = serde_json::to_value(plan.spec())?;
-    let mut manifest = directory::manifest(Source::Live, load, found.server.clone(), settings, &spec);
+    let settings = resolve::settings::of_real_server(settings, &load);
+    let mut manifest = directory::manifest(Source::Live, load, found.server.clone(), &settings, &spec);
     manifest.warnings.extend(found.warnings.iter().cloned());
     let mut writer = directory::open(&args.output, &manifest)?;
 
@@ -90,16 +105,6 @@ pub(crate) fn measure(
     let dir = writer.finish(&manifest)?;
     driven?;
     Ok(Measured { dir, state: manifest.state })
-}
-
-/// What the flags say of a server that does not say it itself.
-fn said(engine: &EngineArgs) -> ServerFacts {
-    ServerFacts {
-        max_num_seqs: engine.max_num_seqs,
-        max_num_batched_tokens: engine.max_num_batched_tokens,
-        max_model_len: engine.max_model_len,
-        ..ServerFacts::default()
-    }
 }
 
 /// Drives a load whose rows are wanted at once and not on disk, without metrics.
@@ -143,7 +148,7 @@ fn drive(
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut bar = LoadBar::new(plan.facts().requests, args.output.quiet);
+            let mut bar = LoadBar::new(planned(plan, !args.target.allow_eos), args.output.quiet);
             while !done.load(Ordering::Relaxed) {
                 bar.show(&handle.progress());
                 thread::park_timeout(Duration::from_millis(250));
@@ -155,6 +160,16 @@ fn drive(
         driven
     })
     .map_err(anyhow::Error::from)
+}
+
+/// What the load comes to, for its progress.
+fn planned(plan: &Plan, forced: bool) -> Planned {
+    let facts = plan.facts();
+    Planned {
+        requests: facts.requests,
+        output_tokens: facts.output_tokens.filter(|_| forced).map(|spread| spread.mean),
+        duration_s: plan.spec().duration.map(precipice_workload::Seconds::get),
+    }
 }
 
 /// Puts what is known at the end into the manifest.

@@ -10,7 +10,9 @@ pub(crate) mod live;
 mod plan;
 mod present;
 mod report;
+mod runs;
 mod serve;
+mod settings;
 pub(crate) mod simulate;
 mod sweep;
 
@@ -22,7 +24,7 @@ use crate::printer;
 /// Runs the command that was asked for.
 pub(crate) fn dispatch(parsed: Parsed) -> anyhow::Result<Outcome> {
     if config_args(&parsed.cli.command).is_some_and(|args| args.print_config) {
-        printer::data(&config::print(&parsed.settings))?;
+        printer::data(&config::print(&settings::resolved(&parsed)?))?;
         return Ok(Outcome::Done);
     }
     match parsed.cli.command {

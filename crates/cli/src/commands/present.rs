@@ -8,7 +8,7 @@ use crate::resolve::model::{self, Model};
 use anyhow::{Context, Result};
 use precipice_analyze::{Analysis, Options};
 use precipice_archive::RunDir;
-use precipice_record::Run;
+use precipice_record::{Run, RunState};
 use precipice_report::{Item, Style};
 use std::path::Path;
 
@@ -69,13 +69,21 @@ pub(crate) fn present(dir: &RunDir, output: &OutputArgs) -> Result<(Explained, O
         }
     }
     let completed = explained.analysis.findings.client.requests.completed;
-    let outcome = if completed == 0 { Outcome::RunFailed } else { Outcome::Done };
+    let outcome = match explained.run.manifest.state {
+        RunState::Interrupted => Outcome::Interrupted,
+        _ if completed == 0 => Outcome::RunFailed,
+        _ => Outcome::Done,
+    };
     Ok((explained, outcome))
 }
 
 /// How to print on stdout.
 pub(crate) fn style() -> Style {
-    Style { colour: printer::colour(&std::io::stdout()), width: printer::width().clamp(60, 100) }
+    Style {
+        colour: printer::colour(&std::io::stdout()),
+        width: printer::width().clamp(60, 100),
+        height: printer::height(),
+    }
 }
 
 fn name_of(path: &Path) -> String {

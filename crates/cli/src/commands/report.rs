@@ -2,6 +2,7 @@
 
 use super::analyze::usage_of_archive;
 use super::present::Explained;
+use super::runs;
 use crate::args::{Format, ReportArgs};
 use crate::outcome::{Outcome, usage};
 use crate::printer;
@@ -12,8 +13,10 @@ use std::path::{Path, PathBuf};
 /// Writes the report of one run, or of several side by side.
 pub(crate) fn report(args: &ReportArgs) -> Result<Outcome> {
     let model = args.model_config.as_deref().map(|text| model::model("--model-config", text)).transpose()?;
-    let mut runs = Vec::with_capacity(args.runs.len());
-    for path in &args.runs {
+    let paths = if args.runs.is_empty() { vec![runs::given_or_newest(None)?] } else { args.runs.clone() };
+    let mut runs = Vec::with_capacity(paths.len());
+    for path in &paths {
+        runs::checked(path)?;
         runs.push(Explained::open(path, model.as_ref()).map_err(usage_of_archive)?);
     }
     let items: Vec<_> = runs.iter().map(Explained::item).collect();
@@ -29,7 +32,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Outcome> {
         },
         Format::Csv => precipice_report::csv(runs.iter().map(|run| (run.name.as_str(), &run.analysis)))?,
     };
-    match destination(args) {
+    match destination(args, &paths) {
         None => printer::data(&text)?,
         Some(path) => {
             std::fs::write(&path, text)
@@ -41,11 +44,11 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Outcome> {
 }
 
 /// The file to write; `None` is stdout. Pages go to a file unless told otherwise, texts to stdout.
-fn destination(args: &ReportArgs) -> Option<PathBuf> {
+fn destination(args: &ReportArgs, runs: &[PathBuf]) -> Option<PathBuf> {
     match (&args.out, args.format) {
         (Some(path), _) if path == Path::new("-") => None,
         (Some(path), _) => Some(path.clone()),
-        (None, Format::Html) => args.runs.first().map(|run| run.join("report.html")),
+        (None, Format::Html) => runs.first().map(|run| run.join("report.html")),
         (None, _) => None,
     }
 }

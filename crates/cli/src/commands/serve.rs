@@ -14,7 +14,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Serves until Ctrl-C, SIGTERM or `--exit-after`.
 pub(crate) fn serve(args: &ServeArgs) -> Result<Outcome> {
-    let resolved = resolve::engine::server(&args.engine, args.model.as_deref(), None)?;
+    let resolved = resolve::engine::server(&args.engine, &args.model, args.preset.preset, None)?;
+    if let Some(note) = resolved.left_preset(args.preset.preset) {
+        printer::note(&note);
+    }
     let root = resolved.model.name.clone();
     let model = args.served_model_name.clone().unwrap_or_else(|| root.clone());
     let vocabulary = u32::try_from(resolved.deployment.shape.vocab).unwrap_or(u32::MAX);

@@ -2,10 +2,10 @@
 
 use super::directory;
 use super::present;
-use crate::args::engine::EngineArgs;
+use crate::args::engine::{EngineArgs, Preset};
 use crate::args::load::LoadArgs;
 use crate::args::output::OutputArgs;
-use crate::args::target::PatienceArgs;
+use crate::args::target::{ModelArgs, PatienceArgs};
 use crate::args::{RunArgs, SimulateArgs};
 use crate::config::Setting;
 use crate::outcome::{Outcome, usage};
@@ -25,7 +25,8 @@ use precipice_workload::Plan;
 
 /// Everything that a simulation is made from, whichever command asked for it.
 struct Asked<'a> {
-    model: Option<&'a str>,
+    model: &'a ModelArgs,
+    preset: Preset,
     load: &'a LoadArgs,
     engine: &'a EngineArgs,
     output: &'a OutputArgs,
@@ -36,7 +37,8 @@ struct Asked<'a> {
 /// `precipice simulate`.
 pub(crate) fn simulate(args: &SimulateArgs, settings: &[Setting]) -> Result<Outcome> {
     let asked = Asked {
-        model: args.model.as_deref(),
+        model: &args.model,
+        preset: args.preset.preset,
         load: &args.load,
         engine: &args.engine,
         output: &args.output,
@@ -49,7 +51,8 @@ pub(crate) fn simulate(args: &SimulateArgs, settings: &[Setting]) -> Result<Outc
 /// `precipice run` without a server.
 pub(crate) fn run(args: &RunArgs, settings: &[Setting]) -> Result<Outcome> {
     let asked = Asked {
-        model: args.target.model.as_deref(),
+        model: &args.target.model,
+        preset: args.preset.preset,
         load: &args.load,
         engine: &args.engine,
         output: &args.output,
@@ -66,11 +69,16 @@ fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
     // The same flags give the same bytes: a simulated server shares its prefix cache with no other run, so its
     // prompts need no salt of their own.
     let plan = resolve::load::workload(asked.load, "simulated")?;
-    let server = resolve::engine::server(asked.engine, asked.model, Some(&plan.facts()))?;
+    let server = resolve::engine::server(asked.engine, asked.model, asked.preset, Some(&plan.facts()))?;
     let mut load = resolve::load::facts(&plan);
     load.ignore_eos = Some(true);
+    if let Some(note) = server.left_preset(asked.preset).filter(|_| !asked.output.quiet) {
+        printer::note(&note);
+    }
     let spec = serde_json::to_value(plan.spec())?;
-    let mut manifest = directory::manifest(Source::Simulated, load, server.facts(), settings, &spec);
+    let facts = server.facts();
+    let settings = resolve::settings::resolved(settings, &load, &facts, |flag| server.origin(flag));
+    let mut manifest = directory::manifest(Source::Simulated, load, facts, &settings, &spec);
     let mut writer = directory::open(asked.output, &manifest)?;
     let spinner = Spinner::new("simulating", asked.output.quiet);
     let setup = setup(&server, asked);
@@ -99,7 +107,8 @@ fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
 /// What a trial of these flags is made from; the flags are those of `precipice run` without a URL.
 pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
     let plan = resolve::load::workload(&args.load, "simulated")?;
-    let server = resolve::engine::server(&args.engine, args.target.model.as_deref(), Some(&plan.facts()))?;
+    let facts = plan.facts();
+    let server = resolve::engine::server(&args.engine, &args.target.model, args.preset.preset, Some(&facts))?;
     let conditions = Conditions {
         client: client(&args.client.patience),
         limits: args.engine.limits.limits(),

@@ -1,8 +1,10 @@
 //! The engine flags as a simulated server.
 
 use super::model::{self, Model};
+use super::preset::{PRESET, PresetServer};
 use super::profile;
-use crate::args::engine::{EngineArgs, Policy};
+use crate::args::engine::{EngineArgs, Policy, Preset};
+use crate::args::target::ModelArgs;
 use crate::outcome::usage;
 use anyhow::Result;
 use precipice_decide::plan::{PoolModel, PoolSource};
@@ -11,23 +13,31 @@ use precipice_dialect::Engine;
 use precipice_engine::catalog::{Deployment, Gpu, KvDtype, PoolEstimate, PoolSettings};
 use precipice_engine::cost::{GraphLimits, Profile};
 use precipice_engine::{EngineConfig, VllmVersion};
+use precipice_flags::Origin;
 use precipice_record::{KvPoolFacts, ServerFacts};
 use precipice_workload::Facts;
 use std::collections::BTreeMap;
 
-/// The server of the report that the project started from.
-mod report_server {
-    pub(super) const MODEL: &str = "Qwen2.5-7B";
-    pub(super) const GPU: &str = "RTX 4090";
-    pub(super) const POOL_TOKENS: u32 = 120_064;
-    pub(super) const MAX_NUM_SEQS: u32 = 128;
-    pub(super) const MAX_MODEL_LEN: u32 = 8192;
+/// How the size of a pool was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PoolBasis {
+    /// By this flag.
+    Flag(&'static str),
+    /// It is the preset's.
+    Preset(&'static str),
+    /// From what the memory of the GPU leaves.
+    Estimated,
 }
 
-/// The pool is the one of the report's server.
-const REPORTED: &str = "the report's start-up log";
-/// The pool is what the GPU's memory leaves.
-const ESTIMATED: &str = "estimated from the GPU's memory";
+impl std::fmt::Display for PoolBasis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Flag(flag) => f.write_str(flag),
+            Self::Preset(name) => write!(f, "--preset {name}"),
+            Self::Estimated => f.write_str("estimated from the GPU's memory"),
+        }
+    }
+}
 
 /// A server that exists in flags only: decisions, step times, and what it would say of itself.
 pub(crate) struct SimulatedServer {
@@ -40,17 +50,21 @@ pub(crate) struct SimulatedServer {
     /// The times of this server.
     pub(crate) cost: StepTimer,
     /// How the size of the KV pool was found.
-    pub(crate) pool_basis: &'static str,
+    pub(crate) pool_basis: PoolBasis,
+    /// The preset whose server this is, unless flags make it another.
+    pub(crate) preset: Option<&'static PresetServer>,
 }
 
 /// Resolves the engine flags. `load` bounds the longest sequence where the flags do not.
 pub(crate) fn server(
     args: &EngineArgs,
-    model_flag: Option<&str>,
+    model: &ModelArgs,
+    preset: Preset,
     load: Option<&Facts>,
 ) -> Result<SimulatedServer> {
-    let name = model_flag.unwrap_or(report_server::MODEL);
-    server_of(args, model::overridden("--model", name, args.hf_overrides.as_deref())?, load)
+    let preset = preset.server();
+    let model = model::named(model, preset.map(|server| server.model), args.hf_overrides.as_deref())?;
+    server_of(args, model, preset, load)
 }
 
 /// The engine flags with what a server says of itself where they say nothing.
@@ -97,26 +111,31 @@ fn release(facts: &ServerFacts) -> Option<VllmVersion> {
     Some(VllmVersion::nearest(simulated.or(own)?)?.version)
 }
 
-/// As [`server`], of a model that is known.
-pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -> Result<SimulatedServer> {
+/// As [`server`], of a model that is known. Without a preset nothing is assumed that the flags do not say.
+pub(crate) fn server_of(
+    args: &EngineArgs,
+    model: Model,
+    preset: Option<&'static PresetServer>,
+    load: Option<&Facts>,
+) -> Result<SimulatedServer> {
     let profile = args.profile.as_deref().map(profile::profile).transpose()?;
-    let gpu = gpu(args, profile.as_ref())?;
+    let gpu = gpu(args, profile.as_ref(), preset)?;
     let kv_dtype: KvDtype = args.kv_cache_dtype.parse().map_err(usage)?;
     let deployment = Deployment::new(model.shape.clone())
         .with_tensor_parallel(args.tensor_parallel_size)
         .map_err(usage)?
         .with_kv_dtype(kv_dtype);
-    let report = is_report_server(args, &model);
+    let preset = preset.filter(|preset| preset.is(args, &model, &gpu));
     // A profile's server is the one that is meant, where nothing else is said.
     let (tokens_of_gpu, seqs_of_gpu) = match profile.as_ref().and_then(|profile| profile.graphs) {
         Some(GraphLimits { max_num_seqs, max_num_batched_tokens }) => (max_num_batched_tokens, max_num_seqs),
         None => gpu.serve_defaults(args.vllm_version.unwrap_or_default()),
     };
     let max_num_batched_tokens = args.max_num_batched_tokens.unwrap_or(tokens_of_gpu);
-    let seqs = if report { report_server::MAX_NUM_SEQS } else { seqs_of_gpu };
+    let seqs = preset.map_or(seqs_of_gpu, |preset| preset.max_num_seqs);
     // vLLM lowers its own default, never what was asked for.
     let max_num_seqs = args.max_num_seqs.unwrap_or(seqs.min(max_num_batched_tokens));
-    let max_model_len = window(args, &model, load, report)?;
+    let max_model_len = window(args, &model, load, preset)?;
     let settings = PoolSettings {
         gpu_memory_utilization: args.gpu_memory_utilization,
         max_num_batched_tokens,
@@ -124,7 +143,7 @@ pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -
         block_size: args.block_size,
         max_model_len,
     };
-    let (blocks, pool_basis) = pool(args, &gpu, &deployment, &settings, report)?;
+    let (blocks, pool_basis) = pool(args, &gpu, &deployment, &settings, preset)?;
     let config = EngineConfig {
         vllm_version: args.vllm_version.unwrap_or_default(),
         num_gpu_blocks: blocks,
@@ -153,20 +172,56 @@ pub(crate) fn server_of(args: &EngineArgs, model: Model, load: Option<&Facts>) -
         Some(profile) => StepTimes::Profile(Box::new(profile)),
     };
     let cost = times.timer(&deployment, &config).map_err(|error| usage(format!("--profile: {error}")))?;
-    Ok(SimulatedServer { config, model, deployment, gpu, times, cost, pool_basis })
+    Ok(SimulatedServer { config, model, deployment, gpu, times, cost, pool_basis, preset })
 }
 
 impl SimulatedServer {
     /// Where the size of the pool comes from, for a plan that tries others.
     pub(crate) fn pool_source(&self, args: &EngineArgs) -> PoolSource {
         match self.pool_basis {
-            REPORTED => PoolSource::Reported { by_hand: false },
-            ESTIMATED => PoolSource::Estimated(Box::new(PoolModel {
+            PoolBasis::Preset(_) => PoolSource::Preset,
+            PoolBasis::Estimated => PoolSource::Estimated(Box::new(PoolModel {
                 gpu: self.gpu.clone(),
                 gpu_memory_utilization: args.gpu_memory_utilization,
             })),
-            _ => PoolSource::Given,
+            PoolBasis::Flag(_) => PoolSource::Given,
         }
+    }
+
+    /// Where a value of [`Self::facts`] came from that no flag gave.
+    pub(crate) fn origin(&self, flag: &str) -> (Origin, Option<String>) {
+        let of_preset = |or: (Origin, Option<String>)| match self.preset {
+            Some(preset) => (Origin::Preset, Some(preset.name.to_owned())),
+            None => or,
+        };
+        let derived = |from: &str| (Origin::Derived, Some(from.to_owned()));
+        match flag {
+            "num-gpu-blocks-override" => match self.pool_basis {
+                PoolBasis::Preset(name) => (Origin::Preset, Some(name.to_owned())),
+                basis => derived(&basis.to_string()),
+            },
+            "max-num-seqs" => of_preset(derived("the default of the GPU or the profile")),
+            "max-num-batched-tokens" => derived("the default of the GPU or the profile"),
+            "max-model-len" => of_preset(derived("the longest request, or the model's window")),
+            "gpu" if matches!(self.times, StepTimes::Profile(_)) => derived("the profile"),
+            "model" | "gpu" => (Origin::Preset, Some(PRESET.name.to_owned())),
+            _ => (Origin::Default, None),
+        }
+    }
+
+    /// Says that flags made this another server than the preset's, where its pool is not the one that was meant.
+    pub(crate) fn left_preset(&self, asked: Preset) -> Option<String> {
+        let preset = asked.server()?;
+        (self.preset.is_none() && self.pool_basis == PoolBasis::Estimated).then(|| {
+            format!(
+                "note: {} on {} is not the server of --preset {}: its KV pool is estimated from the GPU's memory ({} \
+                 tokens), its limits are the defaults of the GPU or the profile",
+                self.model.name,
+                self.gpu.name,
+                preset.name,
+                self.config.kv_cache_size_tokens()
+            )
+        })
     }
 
     /// What the server says of itself, in the words of the manifest.
@@ -178,7 +233,7 @@ impl SimulatedServer {
             .and_then(|value| value.as_object().cloned())
             .map(|fields| fields.into_iter().collect::<BTreeMap<_, _>>())
             .unwrap_or_default();
-        other.insert("kv_pool_from".to_owned(), self.pool_basis.into());
+        other.insert("kv_pool_from".to_owned(), self.pool_basis.to_string().into());
         ServerFacts {
             engine: Some(Engine::Precipice),
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -210,12 +265,17 @@ impl SimulatedServer {
     }
 }
 
-fn gpu(args: &EngineArgs, profile: Option<&Profile>) -> Result<Gpu> {
+fn gpu(args: &EngineArgs, profile: Option<&Profile>, preset: Option<&PresetServer>) -> Result<Gpu> {
     let fitted = profile.and_then(|profile| Gpu::named(profile.fitted_on.gpu.as_deref()?).ok());
     match (args.gpu_memory, args.gpu_bandwidth, args.gpu_tflops, fitted) {
         (None, None, None, Some(fitted)) => Ok(fitted),
         (None, None, None, None) => {
-            Gpu::named(args.gpu.as_deref().unwrap_or(report_server::GPU)).map_err(usage)
+            // A profile has the step times of its own GPU; the catalog's then says no more than how much memory there is.
+            let assumed = preset.or(profile.map(|_| &PRESET)).map(|preset| preset.gpu);
+            let name = args.gpu.as_deref().or(assumed).ok_or_else(|| {
+                usage("--preset none: give the GPU with --gpu NAME, or --profile, or --gpu-memory, --gpu-bandwidth and --gpu-tflops")
+            })?;
+            super::gpu::named("--gpu", name)
         }
         (Some(memory), Some(bandwidth), Some(tflops), _) if args.gpu.is_none() => {
             Gpu::described(memory as f64, bandwidth * 1e12, tflops * 1e12).map_err(usage)
@@ -227,19 +287,12 @@ fn gpu(args: &EngineArgs, profile: Option<&Profile>) -> Result<Gpu> {
     }
 }
 
-/// Nothing was said about the hardware or the pool: the report's server is meant.
-fn is_report_server(args: &EngineArgs, model: &Model) -> bool {
-    let same_model =
-        model::model("--model", report_server::MODEL).is_ok_and(|known| known.name == model.name);
-    same_model
-        && args.tensor_parallel_size == 1
-        && args.gpu.is_none()
-        && args.gpu_memory.is_none()
-        && args.profile.is_none()
-        && args.kv_cache_dtype == "auto"
-}
-
-fn window(args: &EngineArgs, model: &Model, load: Option<&Facts>, report: bool) -> Result<u32> {
+fn window(
+    args: &EngineArgs,
+    model: &Model,
+    load: Option<&Facts>,
+    preset: Option<&PresetServer>,
+) -> Result<u32> {
     if let Some(window) = args.max_model_len {
         return Ok(window);
     }
@@ -248,8 +301,10 @@ fn window(args: &EngineArgs, model: &Model, load: Option<&Facts>, report: bool) 
         Some(input.max.saturating_add(output.max))
     });
     let of_model = model.shape.max_position.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
-    if report && longest.is_none_or(|longest| longest <= report_server::MAX_MODEL_LEN) {
-        return Ok(report_server::MAX_MODEL_LEN);
+    if let Some(preset) =
+        preset.filter(|preset| longest.is_none_or(|longest| longest <= preset.max_model_len))
+    {
+        return Ok(preset.max_model_len);
     }
     match (longest, of_model) {
         (Some(longest), Some(of_model)) if longest > of_model => Err(usage(format!(
@@ -268,19 +323,19 @@ fn pool(
     gpu: &Gpu,
     deployment: &Deployment,
     settings: &PoolSettings,
-    report: bool,
-) -> Result<(u32, &'static str)> {
+    preset: Option<&'static PresetServer>,
+) -> Result<(u32, PoolBasis)> {
     if let Some(blocks) = args.num_gpu_blocks_override {
-        return Ok((blocks, "--num-gpu-blocks-override"));
+        return Ok((blocks, PoolBasis::Flag("--num-gpu-blocks-override")));
     }
     if let Some(bytes) = args.kv_cache_memory_bytes {
         let block = deployment.kv_bytes_per_token() * u64::from(args.block_size);
         let blocks = u32::try_from(bytes / block.max(1)).unwrap_or(u32::MAX);
-        return Ok((blocks, "--kv-cache-memory-bytes"));
+        return Ok((blocks, PoolBasis::Flag("--kv-cache-memory-bytes")));
     }
-    if report {
-        return Ok((report_server::POOL_TOKENS / args.block_size.max(1), REPORTED));
+    if let Some(preset) = preset {
+        return Ok((preset.pool_tokens / args.block_size.max(1), PoolBasis::Preset(preset.name)));
     }
     let estimate = PoolEstimate::new(gpu, deployment, settings).map_err(usage)?;
-    Ok((u32::try_from(estimate.blocks).unwrap_or(u32::MAX), ESTIMATED))
+    Ok((u32::try_from(estimate.blocks).unwrap_or(u32::MAX), PoolBasis::Estimated))
 }

@@ -92,6 +92,11 @@ fn contradictions(args: &LoadArgs) -> Result<()> {
             "--max-in-flight caps an open loop; in a closed loop --concurrency is the cap already",
         ));
     }
+    if args.prefix_groups > 1 && args.prefix_tokens.is_none() {
+        return Err(usage(
+            "--prefix-groups is about shared prefixes: give their length with --prefix-tokens",
+        ));
+    }
     if args.burstiness.is_some() && args.arrivals != Gaps::Poisson {
         return Err(usage(format!(
             "--burstiness and --arrivals {} contradict: give one of them",

@@ -1,5 +1,7 @@
 //! `--model NAME|config.json`: a model of the catalog, or the configuration of any other.
 
+use super::suggest;
+use crate::args::target::ModelArgs;
 use crate::outcome::usage;
 use anyhow::Result;
 use precipice_engine::catalog::{self, ModelShape};
@@ -18,6 +20,32 @@ pub(crate) struct Model {
     pub(crate) shape: ModelShape,
 }
 
+/// The model of a server that exists in flags only. `default` is the preset's.
+pub(crate) fn named(args: &ModelArgs, default: Option<&str>, overrides: Option<&str>) -> Result<Model> {
+    match (&args.model, &args.model_config) {
+        (None, Some(shape)) => overridden("--model-config", shape, overrides),
+        (Some(name), Some(shape)) => {
+            Ok(Model { name: name.clone(), ..overridden("--model-config", shape, overrides)? })
+        }
+        (Some(name), None) => overridden("--model", name, overrides),
+        (None, None) => {
+            let name = default
+                .ok_or_else(|| usage("--preset none: give the model with --model NAME|config.json"))?;
+            overridden("--model", name, overrides)
+        }
+    }
+}
+
+/// The shape that the flags name; absent where they name none.
+pub(crate) fn shape_of(args: &ModelArgs) -> Result<Option<Model>> {
+    is_named(args).then(|| named(args, None, None)).transpose()
+}
+
+/// Whether the flags name a model at all.
+pub(crate) fn is_named(args: &ModelArgs) -> bool {
+    args.model.is_some() || args.model_config.is_some()
+}
+
 /// Resolves a name of the catalog or the path of a `config.json` (or of a directory that holds one). `flag` is
 /// the flag that the text came from.
 pub(crate) fn model(flag: &str, text: &str) -> Result<Model> {
@@ -34,7 +62,10 @@ pub(crate) fn overridden(flag: &str, text: &str, overrides: Option<&str>) -> Res
     let path = Path::new(text);
     let file = if path.is_dir() { path.join("config.json") } else { path.to_owned() };
     if !file.is_file() {
-        let known = catalog::known_model(text).map_err(|error| usage(format!("{flag} {text}: {error}")))?;
+        let known = catalog::known_model(text).map_err(|error| {
+            let near = suggest::near(text, catalog::known_models());
+            usage(format!("{flag} {text}: {}{error}", suggest::did_you_mean(&near)))
+        })?;
         let config = merged(known.config);
         return Ok(Model { name: known.name, shape: shape(flag, text, &config)?, config });
     }

@@ -6,6 +6,7 @@ use crate::args::engine::EngineArgs;
 use crate::args::plan::PlanArgs;
 use crate::commands::live::read_log;
 use crate::outcome::usage;
+use crate::printer;
 use anyhow::Result;
 use precipice_decide::exact::not_exact;
 use precipice_decide::plan::PoolSource;
@@ -29,7 +30,10 @@ pub(crate) struct Subject {
 /// Asks the server of `--url`, reads `--server-log`, and resolves what neither they nor the flags say.
 pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
     let Some(said) = said(args)? else {
-        let server = engine::server(&args.engine, args.model.as_deref(), Some(load))?;
+        let server = engine::server(&args.engine, &args.model, args.preset.preset, Some(load))?;
+        if let Some(note) = server.left_preset(args.preset.preset).filter(|_| !args.quiet) {
+            printer::note(&note);
+        }
         let pool = server.pool_source(&args.engine);
         let warnings = not_exact(&server.deployment.shape, None).into_iter().collect();
         return Ok(Subject { server, pool, warnings });
@@ -42,9 +46,10 @@ pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
         return Err(usage(no_pool(url, args.metrics_url.as_deref())));
     }
     let overrides = flags.hf_overrides.as_deref();
-    let model = match &args.model {
-        Some(text) => model::overridden("--model", text, overrides)?,
-        None => model::served(&said, overrides)?.ok_or_else(|| usage(unknown_model(source, &said)))?,
+    let model = if model::is_named(&args.model) {
+        model::named(&args.model, None, overrides)?
+    } else {
+        model::served(&said, overrides)?.ok_or_else(|| usage(unknown_model(source, &said)))?
     };
     if flags.gpu.is_none() && flags.gpu_memory.is_none() && flags.profile.is_none() {
         return Err(usage(format!(
@@ -52,7 +57,7 @@ pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
              --gpu-bandwidth and --gpu-tflops"
         )));
     }
-    let server = engine::server_of(&flags, model, Some(load))?;
+    let server = engine::server_of(&flags, model, None, Some(load))?;
     // What a server states is neither a wish nor an estimate.
     let pool = if reported {
         PoolSource::Reported { by_hand: given_size(&said) }
@@ -79,7 +84,7 @@ fn said(args: &PlanArgs) -> Result<Option<ServerFacts>> {
                 "--url {url}: it serves several models ({names}), and a plan is about one server: give the URL of the one \
                  behind it"
             )),
-            error => usage(error),
+            error => target::refusal(error),
         })?;
     if let Some(log) = log {
         facts.complete(log);
@@ -116,7 +121,7 @@ fn unknown_model(source: &str, said: &ServerFacts) -> String {
         (None, _) => "a model without a name".to_owned(),
     };
     format!(
-        "{source}: the server has {name}, whose shape the catalog does not know: give it with --model NAME|config.json"
+        "{source}: the server has {name}, whose shape the catalog does not know: give it with --model-config NAME|config.json"
     )
 }
 

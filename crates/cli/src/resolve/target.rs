@@ -1,12 +1,12 @@
 //! The server flags as a target and what the preflight is to find out.
 
 use crate::args::target::{API_KEY_ENV, AccessArgs, ClientArgs, Endpoint, Prompts, SamplerArgs, TargetArgs};
-use crate::outcome::usage;
+use crate::outcome::{unreachable, usage};
 use crate::printer;
 use anyhow::Result;
 use precipice_drive::preflight::{PromptChoice, ReadyWait, Wants};
 use precipice_drive::{
-    Load, MetricsSource, Retries, Schedule, Secret, Stop, Target, TargetOptions, Timeouts,
+    Load, MetricsSource, PreflightError, Retries, Schedule, Secret, Stop, Target, TargetOptions, Timeouts,
 };
 use precipice_workload::{Facts, Load as PlannedLoad, Plan, Seconds};
 use serde_json::{Map, Value};
@@ -59,7 +59,7 @@ pub(crate) fn wants(
     facts: &Facts,
 ) -> Result<Wants> {
     Ok(Wants {
-        model: args.model.clone(),
+        model: args.model.model.clone(),
         prompts: match args.prompts {
             Prompts::Auto => PromptChoice::Auto,
             Prompts::Ids => PromptChoice::Ids,
@@ -79,6 +79,19 @@ pub(crate) fn wants(
         },
         at_most: facts.requests,
     })
+}
+
+/// What the preflight says, with the exit code that belongs to it: a flag is wrong, or the server is.
+pub(crate) fn refusal(error: PreflightError) -> anyhow::Error {
+    match error {
+        PreflightError::UnknownModel { .. }
+        | PreflightError::WhichModel(_)
+        | PreflightError::TooLong { .. }
+        | PreflightError::Files { .. }
+        | PreflightError::Ports { .. }
+        | PreflightError::NoIds { .. } => usage(error),
+        _ => unreachable(error),
+    }
 }
 
 /// `--metrics-url`

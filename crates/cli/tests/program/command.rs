@@ -1,6 +1,6 @@
 //! Runs, imports, analyses and reports.
 
-use crate::harness::{done, json as findings, near, precipice, project, refused};
+use crate::harness::{done, json as findings, near, precipice, project, refused, unreachable};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -160,7 +160,7 @@ fn bad_input_is_refused_with_the_flag_that_mends_it() {
         &["--max-num-batched-tokens", "--max-num-seqs"],
     );
     refused(&["run", "--url", "ftp://127.0.0.1"], &["--url", "http"]);
-    refused(&["run", "--url", "http://127.0.0.1:1"], &["--url"]);
+    unreachable(&["run", "--url", "http://127.0.0.1:1"], dir.path(), &["--url"]);
     refused(&["analyze", "."], &["run.json"]);
     refused(&["import", "vllm-bench", "nothing.json", "-o", "x"], &["nothing.json"]);
     refused(

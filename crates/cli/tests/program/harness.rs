@@ -29,9 +29,18 @@ pub(crate) fn json(args: &[&str], dir: &Path) -> Value {
 
 /// Asserts exit code 2, nothing on stdout, and a message on stderr that holds every word.
 pub(crate) fn refused(args: &[&str], dir: &Path, words: &[&str]) {
+    ends(2, args, dir, words);
+}
+
+/// As [`refused`], with the exit code of a server that is not there.
+pub(crate) fn unreachable(args: &[&str], dir: &Path, words: &[&str]) {
+    ends(4, args, dir, words);
+}
+
+fn ends(code: i32, args: &[&str], dir: &Path, words: &[&str]) {
     let output = precipice(args, dir);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {message}");
     assert!(output.stdout.is_empty(), "{args:?}");
     for word in words {
         assert!(message.contains(word), "{args:?}: '{word}' is missing from: {message}");

@@ -85,6 +85,7 @@ fn interrupted(signals: &[&str]) -> Value {
         signal(&run, name);
     }
     let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
     let printed: Value = serde_json::from_slice(&output.stdout).expect("findings on stdout");
     assert_eq!(printed["client"], analyzed(dir.path())["client"]);
     printed
@@ -135,7 +136,7 @@ fn an_interrupted_sweep_keeps_what_is_finished() {
         std::thread::yield_now();
     }
     signal(&sweep, "-INT");
-    assert_eq!(sweep.wait().unwrap().code(), Some(1));
+    assert_eq!(sweep.wait().unwrap().code(), Some(130));
     let kept = results();
     assert!(kept.ends_with('\n') && (2..60).contains(&kept.lines().count()), "{kept}");
     let mut message = String::new();

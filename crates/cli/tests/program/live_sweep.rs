@@ -1,6 +1,6 @@
 //! `precipice sweep --url`: a real server, which here is the simulated one behind its endpoint.
 
-use crate::harness::{json, near, precipice, refused};
+use crate::harness::{json, near, precipice, refused, unreachable};
 use crate::server::Server;
 use std::path::Path;
 use tempfile::TempDir;
@@ -212,6 +212,7 @@ fn contradictions_are_named_before_anything_is_sent() {
     refuses(&["--set", "concurrency=1,2", "--metrics-url", "ftp://x"], &["--metrics-url"]);
     assert!(!dir.path().join("sweeps").exists(), "nothing is left of a sweep that never began");
     // Nobody answers.
-    refuses(&["--set", "concurrency=1,2", "--no-metrics", "-o", "out"], &["--url", "cannot connect"]);
+    let nobody = ["sweep", "--url", NOWHERE, "--set", "concurrency=1,2", "--no-metrics", "-o", "out"];
+    unreachable(&nobody, dir.path(), &["--url", "cannot connect"]);
     refused(&["sweep", "--set", "concurrency=1,2", "--restart-cmd", "go"], dir.path(), &["--url"]);
 }

@@ -11,5 +11,7 @@ mod live_sweep;
 mod plan;
 mod plan_server;
 mod plan_shapes;
+mod screens;
 mod server;
+mod settings;
 mod sweep;

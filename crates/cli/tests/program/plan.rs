@@ -92,7 +92,7 @@ fn bad_input_is_refused_with_the_remedy() {
             "600",
         ],
         dir.path(),
-        &["--output"],
+        &["--out no/such/plan.html"],
     );
     // What was missing can be given.
     let given =

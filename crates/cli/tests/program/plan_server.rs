@@ -1,6 +1,6 @@
 //! `precipice plan --url`: what a live server says of itself.
 
-use crate::harness::{json, refused};
+use crate::harness::{json, refused, unreachable};
 use crate::server::Server;
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
@@ -94,19 +94,22 @@ fn what_a_server_does_not_say_is_asked_for_by_the_flag() {
     let refuse = |args: &[&str], words: &[&str]| {
         refused(&[&["plan"], args, &gpu[..]].concat(), dir.path(), words);
     };
-    refuse(&["--url", &nobody], &["--url", "cannot connect", &nobody]);
+    let failed = |args: &[&str], words: &[&str]| {
+        unreachable(&[&["plan"], args, &gpu[..]].concat(), dir.path(), words);
+    };
+    failed(&["--url", &nobody], &["--url", "cannot connect", &nobody]);
 
     let page = answering(&[("/v1/models", "<html>Welcome</html>")]);
-    refuse(&["--url", &page], &["--url", "not JSON", "OpenAI-compatible"]);
+    failed(&["--url", &page], &["--url", "not JSON", "OpenAI-compatible"]);
 
     let other = answering(&[("/v1/models", MODELS), ("/metrics", "llamacpp:requests_processing 0\n")]);
     let place = format!("{other}/metrics");
     refuse(&["--url", &other], &["no vllm:cache_config_info", &place, "--num-gpu-blocks-override"]);
 
     let unknown = answering(&[("/v1/models", MODELS), ("/metrics", METRICS)]);
-    refuse(&["--url", &unknown], &["--url", "\"own\"", "/models/own-7b", "--model NAME|config.json"]);
+    refuse(&["--url", &unknown], &["--url", "\"own\"", "/models/own-7b", "--model-config NAME|config.json"]);
     let nowhere = format!("{unknown}/nowhere");
-    refuse(&["--url", &unknown, "--metrics-url", &nowhere], &["--metrics-url", &nowhere, "404"]);
+    failed(&["--url", &unknown, "--metrics-url", &nowhere], &["--metrics-url", &nowhere, "404"]);
     refuse(&["--metrics-url", &nowhere], &["--metrics-url", "--url"]);
     let known = plan(&["--url", &unknown, "--model", "Qwen2.5-7B", "--gpu", "H100"], dir.path());
     assert_eq!(known["kv"]["pool_tokens"]["value"], 14_400.0);

@@ -18,6 +18,7 @@ pub(super) fn fit(inputs: &Inputs, load: &LoadSummary) -> Result<(Kv, Fit), Plan
     let best = f64::from(engine.num_gpu_blocks);
     let (ends, how) = match &inputs.pool {
         PoolSource::Given => ((best, best), How::Given),
+        PoolSource::Preset => ((best, best), How::Preset),
         PoolSource::Reported { .. } => ((best, best), How::Reported),
         PoolSource::Estimated(model) => {
             let pool = model.estimate(&inputs.machine)?;

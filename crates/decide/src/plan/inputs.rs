@@ -9,6 +9,8 @@ use precipice_workload::Plan;
 pub enum PoolSource {
     /// A flag.
     Given,
+    /// The pool of a preset: what the start-up log of its server said.
+    Preset,
     /// The server's log or its metrics: what its GPU's memory left beside everything else.
     Reported {
         /// The server was given that size, so that other settings leave it alone.
@@ -56,7 +58,7 @@ impl PoolSource {
         match self {
             Self::Given | Self::Reported { by_hand: true } => Some(now.engine.num_gpu_blocks),
             Self::Estimated(model) => u32::try_from(model.estimate(then).ok()?.blocks).ok(),
-            Self::Reported { by_hand: false } => {
+            Self::Preset | Self::Reported { by_hand: false } => {
                 // The share of the memory does not enter into the overhead.
                 let overhead = |machine: &Machine| {
                     PoolEstimate::overhead_bytes(&machine.deployment, &settings(machine, 1.0))

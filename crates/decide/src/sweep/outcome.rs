@@ -46,6 +46,9 @@ pub struct Row {
     /// for one run does not say how far another would be. Nothing that is counted or timed is below 0.
     #[serde(with = "super::pairs")]
     pub figures: Vec<(String, Estimate)>,
+    /// Names of percentiles that the sample of a run is too small to carry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weak: Vec<String>,
 }
 
 impl Row {
@@ -132,7 +135,28 @@ fn row(point: &Point, outcomes: &[Outcome], how: How) -> Option<Row> {
         let values: Vec<f64> = mine.iter().filter_map(|outcome| outcome.figures.get(name)).collect();
         Some((name.to_owned(), Estimate::of_repeats(&values, 0.0, how)?))
     });
-    Some(Row { point: point.clone(), n: mine.len() as u32, figures: figures.collect() })
+    let weak = mine
+        .iter()
+        .min_by_key(|outcome| outcome.figures.ttft_ms.n)
+        .map_or_else(Vec::new, |outcome| weak(&outcome.figures));
+    Some(Row { point: point.clone(), n: mine.len() as u32, figures: figures.collect(), weak })
+}
+
+/// Percentiles whose 95 % interval by order statistics has no upper end: fewer than ln 0.025 / ln p samples.
+fn weak(figures: &Figures) -> Vec<String> {
+    let quantiles = [("p50", 0.5_f64), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+    let latencies = [
+        ("ttft", figures.ttft_ms.n),
+        ("itl", figures.itl_ms.n),
+        ("tpot", figures.tpot_ms.n),
+        ("e2el", figures.e2el_ms.n),
+    ];
+    let mut weak = Vec::new();
+    for (latency, n) in latencies {
+        let few = quantiles.iter().filter(|(_, p)| (n as f64) < 0.025_f64.ln() / p.ln());
+        weak.extend(few.map(|(quantile, _)| format!("{latency}_ms_{quantile}")));
+    }
+    weak
 }
 
 /// RFC 4180.

@@ -37,7 +37,7 @@ pub(crate) fn staircase(view: &View<'_>) -> Option<Figure> {
     {
         data.push(json!({
             "type": "scatter", "mode": "lines", "hoverinfo": "skip",
-            "name": both_with(Text::StraightLine, &[("slope", decimal(slope * 60.0, 1))]),
+            "name": both_with(Text::StraightLine, &[]),
             "x": moments(&[*first, *last]), "y": numbers([Some(start + slope * first), Some(start + slope * last)]),
             "line": { "color": "$client", "dash": "dash", "width": 1.5 },
         }));

@@ -165,6 +165,7 @@ pub(super) const WARNING: Words = w("Warning", "注意");
 pub(super) fn how(how: How) -> Words {
     match how {
         How::Given => w("given", "参数给定"),
+        How::Preset => w("the preset's, from a start-up log", "预设值,来自启动日志"),
         How::Reported => w("reported by the server", "服务端报告"),
         How::Configuration => w("configuration", "配置"),
         How::ClosedForm => w("closed form", "公式"),

@@ -201,7 +201,8 @@ fn given_or_known(view: &View<'_>, flag: &Flag) -> Vec<Word> {
 
 /// A flag as the manifest has it.
 fn known(view: &View<'_>, flag: &Flag) -> Option<Word> {
-    let value = flag.fact.and_then(|fact| fact(view.manifest))?;
+    let given = Given::of(view.manifest);
+    let value = flag.known(view.manifest, |name| given.has(name))?;
     Some(if flag.switch { Word::switch(flag.name) } else { Word::of(flag.name, value) })
 }
 
@@ -230,20 +231,11 @@ fn hardware(view: &View<'_>) -> Vec<Word> {
 
 /// How often requests come, the end of a ramp and the spread of the gaps with it.
 fn pace(view: &View<'_>) -> Vec<Word> {
-    let kept = Given::of(view.manifest).kept();
-    // Where settings are kept, the spread of the gaps is among them, under one of two names.
-    of_group(Group::Pace)
-        .filter(|flag| !(kept && flag.name == "burstiness" && !Given::of(view.manifest).has(flag.name)))
-        .flat_map(|flag| given_or_known(view, flag))
-        .collect()
+    of_group(Group::Pace).flat_map(|flag| given_or_known(view, flag)).collect()
 }
 
 fn load(view: &View<'_>) -> Vec<Word> {
-    let given = Given::of(view.manifest);
-    // Lengths that a file has are not a distribution to draw from.
-    let of_file =
-        |flag: &&Flag| flag.name.ends_with("put-tokens") && given.has("data") && !given.has(flag.name);
-    of_group(Group::Load).filter(|flag| !of_file(flag)).flat_map(|flag| given_or_known(view, flag)).collect()
+    of_group(Group::Load).flat_map(|flag| given_or_known(view, flag)).collect()
 }
 
 /// How long a client waits and how often it tries, as far as the command knows it; `None` is `run` and all of them.

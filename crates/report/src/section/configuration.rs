@@ -108,7 +108,14 @@ fn server(view: &View<'_>) -> Vec<(Text, Option<String>)> {
         (Text::PrefixCaching, on(server.prefix_caching)),
         (Text::ChunkedPrefill, on(server.chunked_prefill)),
         (Text::AsyncScheduling, on(server.async_scheduling)),
+        (Text::Stated, stated(view)),
     ]
+}
+
+/// Settings that stand there because the user gave them.
+fn stated(view: &View<'_>) -> Option<String> {
+    let flags: Vec<String> = view.manifest.server.stated.iter().map(|flag| format!("--{flag}")).collect();
+    (!flags.is_empty()).then(|| view.line(Text::StatedFlags, &[("flags", flags.join(view.list()))]).flat())
 }
 
 /// Engine and version in one.

@@ -28,7 +28,6 @@ pub(crate) fn section(view: &View<'_>) -> Section {
                     ("first", known(preemptions.first_s, seconds)),
                     ("last", known(preemptions.last_s, seconds)),
                     ("interval", known(preemptions.mean_interval_s, seconds)),
-                    ("minute", known(preemptions.per_minute, |v| decimal(v, 1))),
                     ("r2", known(preemptions.linear_r2, |v| decimal(v, 3))),
                 ],
             )));

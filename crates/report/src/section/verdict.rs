@@ -5,7 +5,7 @@ use crate::number::{count, decimal, figure, known, latency_ms, percent, seconds,
 use crate::text::Text;
 use crate::view::View;
 use precipice_analyze::diagnosis::{Illness, QUEUED};
-use precipice_record::LoadKind;
+use precipice_record::{LoadKind, RunState};
 
 /// Which conclusion a run leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +60,21 @@ impl Verdict {
         if ill(Illness::PrefillQueue).is_some() {
             return Self::WaitedForPrefill;
         }
-        if waiting < QUEUED { Self::Flowed } else { Self::Waited }
+        match waiting < QUEUED {
+            false => Self::Waited,
+            true if queued(view) => Self::Burst,
+            true => Self::Flowed,
+        }
     }
+}
+
+/// Share of the mean TTFT from which on nobody says that nobody waited.
+const QUEUE_SHARE: f64 = 1.0 / 3.0;
+
+/// The queue is a good part of TTFT though it is empty most of the time: the first wave of a closed loop.
+fn queued(view: &View<'_>) -> bool {
+    let share = view.analysis.findings.server.ttft_parts_ms.queue_share;
+    view.manifest.load.kind == LoadKind::Closed && share.is_some_and(|share| share >= QUEUE_SHARE)
 }
 
 /// The limit of sequences: as the diagnosis has it, which may have read it off the gauge.
@@ -79,13 +92,12 @@ pub(crate) fn verdict(view: &View<'_>) -> Line {
     let running = findings.server.running.mean;
     let asked =
         findings.capacity.concurrency.map(|n| n as f64).or_else(|| client.in_flight.peak.map(|n| n as f64));
-    let waited = asked.zip(running).map(|(asked, running)| asked - running.round());
     let open = matches!(view.manifest.load.kind, LoadKind::Open | LoadKind::OpenCapped | LoadKind::Trace);
     let whole = |value: Option<f64>| known(value, |v| decimal(v, 0));
     let values = [
         ("asked", whole(asked)),
         ("ran", whole(running)),
-        ("waited", whole(waited.map(|n| n.max(0.0)))),
+        ("planned", known(view.manifest.load.requests, count)),
         ("waiting", known(findings.server.waiting.mean, |v| decimal(v, 0))),
         ("limit", limit(view)),
         ("rate", known(client.request_throughput, figure)),
@@ -100,6 +112,7 @@ pub(crate) fn verdict(view: &View<'_>) -> Line {
         ),
     ];
     let text = match (Verdict::of(view), open) {
+        (Verdict::Nothing, _) if client.requests.failed == 0 => Text::VerdictNothingEnded,
         (Verdict::Nothing, _) => Text::VerdictNothing,
         (Verdict::Hung, _) => Text::VerdictHung,
         (Verdict::WaitedForKv, false) => Text::VerdictWaitedForKv,
@@ -114,7 +127,13 @@ pub(crate) fn verdict(view: &View<'_>) -> Line {
         (Verdict::Flowed, _) => Text::VerdictFlowed,
         (Verdict::ClientOnly, _) => Text::VerdictClientOnly,
     };
-    let mut line = view.line(text, &values);
+    let mut line = Line::default();
+    if view.manifest.state == RunState::Interrupted {
+        let planned = view.manifest.load.requests.is_some();
+        let text = if planned { Text::VerdictInterrupted } else { Text::VerdictInterruptedOpenEnd };
+        line.0.extend(view.line(text, &values).0);
+    }
+    line.0.extend(view.line(text, &values).0);
     if client.requests.failed > 0 && client.requests.completed > 0 && Verdict::of(view) != Verdict::Hung {
         line.0.extend(view.line(Text::VerdictFailures, &values).0);
     }

@@ -11,16 +11,18 @@ pub struct Style {
     pub colour: bool,
     /// Columns, at least 60.
     pub width: usize,
+    /// Lines of the screen; `None` for a pipe or a file, which has room for all.
+    pub height: Option<usize>,
 }
 
 impl Style {
     /// For a pipe or a file: no escape sequences, 100 columns.
-    pub const PLAIN: Self = Self { colour: false, width: 100 };
+    pub const PLAIN: Self = Self { colour: false, width: 100, height: None };
 
     /// For a terminal of `width` columns; colours unless `NO_COLOR` is set to something.
     #[must_use]
     pub fn terminal(width: usize, no_color: Option<&str>) -> Self {
-        Self { colour: no_color.is_none_or(str::is_empty), width: width.clamp(60, 100) }
+        Self { colour: no_color.is_none_or(str::is_empty), width: width.clamp(60, 100), height: None }
     }
 }
 
@@ -99,20 +101,56 @@ impl Screen {
             figures.iter().map(|figure| clean(of(figure)).width()).max().unwrap_or(0)
         };
         let (names, values) = (widest(|f| &f.0), widest(|f| &f.1));
+        let indent = names + values + 6;
         for (name, value, detail) in figures {
-            let room = self.style.width.saturating_sub(names + values + 6);
-            let line = format!(
-                "  {}  {}  {}",
-                padded(&clean(name), names),
-                self.ink(&padded(&clean(value), values), Ink::Strong),
-                self.ink(&cut(&clean(detail), room), Ink::Dim),
-            );
-            self.lines.push(line.trim_end().to_owned());
+            let details = wrapped(detail, self.style.width.saturating_sub(indent).max(20));
+            for (place, detail) in details.into_iter().enumerate() {
+                let detail = self.ink(&detail, Ink::Dim);
+                let line = if place == 0 {
+                    let value = self.ink(&padded(&clean(value), values), Ink::Strong);
+                    format!("  {}  {value}  {detail}", padded(&clean(name), names))
+                } else {
+                    format!("{}{detail}", " ".repeat(indent))
+                };
+                self.lines.push(line.trim_end().to_owned());
+            }
         }
     }
 
-    /// A table without rules: the columns carry it.
+    /// Whether a table has room in one piece.
+    pub(super) fn fits(&self, table: &Table) -> bool {
+        widths(table).iter().map(|width| width + 1).sum::<usize>() <= self.style.width
+    }
+
+    /// A table without rules: the columns carry it. One that is too wide is set closer, then in parts, each with the
+    /// columns that tell its rows apart.
     pub(super) fn table(&mut self, table: &Table) {
+        let widths = widths(table);
+        let wide = |gap: usize| widths.iter().map(|width| width + gap).sum::<usize>();
+        let all: Vec<usize> = (0..widths.len()).collect();
+        let gap = if wide(2) <= self.style.width { 2 } else { 1 };
+        if wide(gap) <= self.style.width {
+            return self.columns(table, &all, gap);
+        }
+        let lead = leading(table);
+        let (head, rest) = all.split_at(lead);
+        let taken: usize = head.iter().map(|column| widths[*column] + gap).sum();
+        let mut part = head.to_vec();
+        let mut used = taken;
+        for &column in rest {
+            if used + widths[column] + gap > self.style.width && part.len() > lead {
+                self.columns(table, &part, gap);
+                part = head.to_vec();
+                used = taken;
+            }
+            part.push(column);
+            used += widths[column] + gap;
+        }
+        self.columns(table, &part, gap);
+    }
+
+    /// Some columns of a table, with this many spaces before each.
+    fn columns(&mut self, table: &Table, chosen: &[usize], gap: usize) {
         let mut out = comfy_table::Table::new();
         out.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         if self.style.colour {
@@ -120,22 +158,23 @@ impl Screen {
         } else {
             out.force_no_tty();
         }
+        let of = |row: &[crate::document::Cell]| -> Vec<crate::document::Cell> {
+            chosen.iter().filter_map(|column| row.get(*column).cloned()).collect()
+        };
         out.set_header(
-            table.head.iter().map(|cell| Cell::new(clean(&cell.line.flat())).add_attribute(Attribute::Dim)),
+            of(&table.head)
+                .iter()
+                .map(|cell| Cell::new(clean(&cell.line.flat())).add_attribute(Attribute::Dim)),
         );
         for row in &table.rows {
-            out.add_row(row.iter().map(|cell| {
-                let text = clean(&cell.line.flat());
-                if cell.weak {
-                    Cell::new(format!("{text}*")).add_attribute(Attribute::Dim)
-                } else {
-                    Cell::new(text)
-                }
+            out.add_row(of(row).iter().map(|cell| {
+                let text = written(cell);
+                if cell.weak { Cell::new(text).add_attribute(Attribute::Dim) } else { Cell::new(text) }
             }));
         }
         for (place, column) in out.column_iter_mut().enumerate() {
-            column.set_padding((2, 0));
-            if place > 0 && !table.words.contains(&place) {
+            column.set_padding((gap as u16, 0));
+            if place > 0 && !table.words.contains(&chosen[place]) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
@@ -146,54 +185,52 @@ impl Screen {
 
     /// A name and its text, wrapped with a hanging indent.
     pub(super) fn entry(&mut self, name: &str, text: &str, ink: Ink) {
-        let lines = self.entry_lines(name, text, ink);
-        self.lines.extend(lines);
-    }
-
-    fn entry_lines(&self, name: &str, text: &str, ink: Ink) -> Vec<String> {
         const NAME: usize = 15;
         let mark = if ink == Ink::Alarm || ink == Ink::Caution { "! " } else { "  " };
         let head = format!("{mark}{}", padded(&cut(name, NAME - 1), NAME));
         let indent = head.width();
-        wrapped(&clean(text), self.style.width - indent)
-            .into_iter()
-            .enumerate()
-            .map(|(place, line)| match place {
+        for (place, line) in wrapped(&clean(text), self.style.width - indent).into_iter().enumerate() {
+            let line = match place {
                 0 if ink == Ink::Plain => format!("{}{line}", self.ink(&head, Ink::Dim)),
                 0 => format!("{}{line}", self.ink(&head, ink)),
                 _ => format!("{}{line}", " ".repeat(indent)),
-            })
-            .collect()
-    }
-
-    /// As many entries as a screen of `limit` lines has room for, then how many there are beyond.
-    pub(super) fn entries_within(
-        &mut self,
-        limit: usize,
-        name: &str,
-        texts: &[String],
-        more: impl Fn(usize) -> String,
-    ) {
-        for (place, text) in texts.iter().enumerate() {
-            let lines = self.entry_lines(name, text, Ink::Caution);
-            let last = place + 1 == texts.len();
-            if self.lines.len() + lines.len() + usize::from(!last) > limit {
-                let text = more(texts.len() - place);
-                let line = self.entry_lines("", &text, Ink::Caution);
-                self.lines.extend(line);
-                return;
-            }
-            self.lines.extend(lines);
+            };
+            self.lines.push(line);
         }
     }
 
-    /// The whole, cut to `limit` lines.
-    pub(super) fn finish(mut self, limit: usize) -> String {
-        self.lines.truncate(limit);
+    /// The whole.
+    pub(super) fn finish(self) -> String {
         let mut out = self.lines.join("\n");
         out.push('\n');
         out
     }
+}
+
+/// Columns of the widest cell of each column.
+fn widths(table: &Table) -> Vec<usize> {
+    let cells = |column: usize| table.rows.iter().filter_map(move |row| row.get(column));
+    let head = |cell: &crate::document::Cell| clean(&cell.line.flat()).width();
+    let heads = table.head.iter().map(head).enumerate();
+    heads
+        .map(|(column, head)| cells(column).map(|cell| written(cell).width()).max().unwrap_or(0).max(head))
+        .collect()
+}
+
+/// How many columns tell the rows of a table apart.
+fn leading(table: &Table) -> usize {
+    const MOST: usize = 3;
+    let apart = |columns: usize| {
+        let keys = table.rows.iter().map(|row| row.iter().take(columns).map(written).collect::<Vec<_>>());
+        keys.collect::<std::collections::BTreeSet<_>>().len() == table.rows.len()
+    };
+    (1..=MOST).find(|columns| apart(*columns)).unwrap_or(1).min(table.head.len())
+}
+
+/// What stands in a cell; a star marks what the sample cannot carry.
+fn written(cell: &crate::document::Cell) -> String {
+    let text = clean(&cell.line.flat());
+    if cell.weak { format!("{text}*") } else { text }
 }
 
 /// Without control characters: a name may not move the cursor.
@@ -272,6 +309,25 @@ mod tests {
     #[test]
     fn a_name_cannot_send_escapes() {
         assert_eq!(clean("a\u{1b}[31mb\n"), "a [31mb ");
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_comes_in_parts_with_the_columns_that_name_its_rows() {
+        use crate::document::Cell;
+        let cells = |texts: &[&str]| texts.iter().map(|text| Cell::sound(*text)).collect::<Vec<_>>();
+        let long = "x".repeat(30);
+        let table = Table {
+            caption: None,
+            head: cells(&["seqs", "clients", "a", "b"]),
+            rows: vec![cells(&["8", "32", &long, "1"]), cells(&["8", "64", &long, &long])],
+            words: Vec::new(),
+        };
+        let mut screen = Screen::new(Style { colour: false, width: 60, height: None });
+        screen.table(&table);
+        let text = screen.finish();
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
+        assert_eq!(text.lines().filter(|line| line.trim_start().starts_with('8')).count(), 4, "{text}");
+        assert_eq!(text.matches("64").count(), 2, "both columns name a row: {text}");
     }
 
     proptest! {

@@ -25,7 +25,7 @@ pub(crate) fn whole(document: &Document, style: Style) -> String {
             draw(&mut screen, block);
         }
     }
-    screen.finish(usize::MAX)
+    screen.finish()
 }
 
 fn draw(screen: &mut Screen, block: &Block) {

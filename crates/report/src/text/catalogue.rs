@@ -28,16 +28,16 @@ use crate::lang::Lang;
 
 messages! {
     // The verdict.
-    VerdictWaitedForKv: "{asked} asked, {ran} ran: {waited} waited for KV cache" | "请求并发 {asked}，实际在跑 {ran} 条；{waited} 条在排队等 KV";
-    VerdictWaitedForPlace: "{asked} asked, {ran} ran: {waited} waited though KV cache was free, behind the limit of {limit} sequences"
-        | "并发 {asked}，实际只跑了 {ran} 条：KV 还有空，{waited} 条被 {limit} 的序列上限挡住";
-    VerdictWaitedBehindLimit: "{asked} asked, {ran} ran: {waited} waited behind the limit of {limit} sequences" | "并发 {asked}，实际只跑了 {ran} 条：{waited} 条被 {limit} 的序列上限挡住";
+    VerdictWaitedForKv: "{asked} asked, {ran} ran: {waiting} waited for KV cache on average" | "请求并发 {asked}，实际在跑 {ran} 条；平均 {waiting} 条在排队等 KV";
+    VerdictWaitedForPlace: "{asked} asked, {ran} ran: {waiting} waited on average though KV cache was free, behind the limit of {limit} sequences"
+        | "并发 {asked}，实际只跑了 {ran} 条：KV 还有空，平均 {waiting} 条被 {limit} 的序列上限挡住";
+    VerdictWaitedBehindLimit: "{asked} asked, {ran} ran: {waiting} waited on average behind the limit of {limit} sequences" | "并发 {asked}，实际只跑了 {ran} 条：平均 {waiting} 条被 {limit} 的序列上限挡住";
     VerdictWaitedForPrefill: "{asked} asked, {ran} ran: {waiting} waited on average for the prompts before them, KV cache and places being free"
         | "并发 {asked}，平均跑了 {ran} 条：KV 和位置都有空，平均 {waiting} 条在等前面的输入算完";
     VerdictHung: "The engine hung: {completed} of {sent} requests completed, and the queue stood still" | "引擎卡死：{sent} 条请求只完成 {completed} 条，队列一动不动";
     VerdictOpenWaitedBehindLimit: "Served {rate} requests/s with {ran} running; {waiting} waited on average behind the limit of {limit} sequences"
         | "每秒完成 {rate} 条，{ran} 条在跑，平均 {waiting} 条被 {limit} 的序列上限挡住";
-    VerdictWaited: "{asked} asked, {ran} ran: {waited} waited for a place" | "并发 {asked}，实际只跑了 {ran} 条：{waited} 条在排队";
+    VerdictWaited: "{asked} asked, {ran} ran: {waiting} waited for a place on average" | "并发 {asked}，实际只跑了 {ran} 条：平均 {waiting} 条在排队";
     VerdictOpenWaitedForKv: "Served {rate} requests/s with {ran} running; {waiting} waited for KV cache on average"
         | "每秒完成 {rate} 条，{ran} 条在跑，平均 {waiting} 条在排队等 KV";
     VerdictOpenWaited: "Served {rate} requests/s with {ran} running; {waiting} waited on average" | "每秒完成 {rate} 条，{ran} 条在跑，平均 {waiting} 条在排队";
@@ -46,6 +46,10 @@ messages! {
     VerdictClientOnly: "{completed} of {sent} requests completed: {throughput} output tok/s, TTFT p50 {ttft}; the server exposes no queue metrics"
         | "{sent} 条请求完成 {completed} 条：输出 {throughput} tok/s，TTFT p50 {ttft}；服务端没有给出队列指标";
     VerdictNothing: "No request completed: {sent} sent, {failed} failed ({kind})" | "没有一条请求完成：发出 {sent} 条，失败 {failed} 条（{kind}）";
+    VerdictNothingEnded: "No request completed: {sent} sent, none came to its end" | "没有一条请求完成：发出 {sent} 条，都没有跑到结束";
+    VerdictInterrupted: "Interrupted after {completed} of {planned} requests. " | "中断：完成了 {planned} 条中的 {completed} 条。";
+    VerdictInterruptedOpenEnd: "Interrupted after {completed} requests. " | "中断：完成了 {completed} 条。";
+    TerminalFailures: "Failed" | "失败";
     VerdictFailures: "; {failed} of {sent} requests failed" | "；{sent} 条里有 {failed} 条失败";
     BadgeSimulated: "SIMULATED" | "模拟";
     BadgeImported: "IMPORTED" | "导入";
@@ -235,13 +239,13 @@ messages! {
     // Preemption.
     PreemptionsUnknown: "Whether requests were preempted is not known: the server exposes no counter for it." | "有没有抢占无从得知：服务端没有这个计数器。";
     PreemptionsNone: "No request was preempted: KV usage peaked at {peak}." | "没有发生抢占：KV 占用峰值 {peak}。";
-    PreemptionsSentence: "**{n} preemptions**, the first after {first}, the last after {last}: one every {interval} ({minute} per minute). A straight line through the count has R² = {r2}; near 1, preemption is not an accident but part of the steady state."
-        | "**{n} 次抢占**，第一次在 {first}，最后一次在 {last}：平均每 {interval} 一次（{minute} 次/分钟）。累计曲线对直线的 R² = {r2}；越接近 1，抢占越不是偶发，而是稳态的一部分。";
+    PreemptionsSentence: "**{n} preemptions**, the first after {first}, the last after {last}: one every {interval}. A straight line through the count has R² = {r2}; near 1, preemption is not an accident but part of the steady state."
+        | "**{n} 次抢占**，第一次在 {first}，最后一次在 {last}：平均每 {interval} 一次。累计曲线对直线的 R² = {r2}；越接近 1，抢占越不是偶发，而是稳态的一部分。";
     LoopSentence: "The pool fills to {before}, a request is preempted, usage falls by {drop} ({tokens} tokens), decoding fills it again; a cycle takes {period}."
         | "KV 涨到 {before} → 抢占一条 → 回落 {drop}（{tokens} token）→ 继续 decode，再涨回去；一圈约 {period}。";
     SawtoothCaption: "The first cycles: usage climbs to {level}, a request is preempted, usage falls, running drops by one." | "开头几圈放大：占用涨到 {level} 就抢占一条，占用回落，Running 下一个台阶。";
     StaircaseCaption: "The count of preemptions against a straight line (R² = {r2})." | "抢占累计与直线对照（R² = {r2}）。";
-    StraightLine: "straight line, {slope} per minute" | "线性参考（{slope} 次/分钟）";
+    StraightLine: "straight line" | "线性参考";
     TriggerLine: "trigger level {level}" | "触发线 {level}";
     EventsExact: "These are the engine's own events: exact." | "以上是引擎自己的事件，逐条精确。";
     EventsFromCounter: "Read from steps of the server's counter between scrapes: a moment is known to one scrape interval, and {unresolved} preemptions shared an interval with another. vLLM V1 writes no log line for them."
@@ -409,6 +413,8 @@ messages! {
     MaxBatchedTokens: "`--max-num-batched-tokens`" | "`--max-num-batched-tokens`";
     PrefixCaching: "Prefix caching" | "前缀缓存";
     ChunkedPrefill: "Chunked prefill" | "分块 prefill";
+    Stated: "Not said by the server" | "服务端没有说";
+    StatedFlags: "{flags}, as you say" | "{flags}，按你所说";
     AsyncScheduling: "Asynchronous scheduling" | "异步调度";
     OriginSentence: "Imported from {tool} (version {version}): {files}" | "导入自 {tool}（版本 {version}）：{files}";
     PlanTitle: "The whole resolved plan" | "完整的运行计划";
@@ -521,7 +527,6 @@ messages! {
     TerminalGap: "{ms} at {at} (#{request})" | "{ms}@{at}(#{request})";
     TerminalPreemptions: "{n}, one every {interval} from {first} to {last}; KV {before} before, {drop} released ({tokens} tok)" | "{n} 次，{first} 到 {last} 每 {interval} 一次；抢占前 KV {before}，释放 {drop}（{tokens} tok）";
     TerminalCapacity: "pool {pool}, demand {demand} ({ratio}); log predicts {logged}, estimate {estimate}" | "KV 池 {pool}，需求 {demand}（{ratio}）；日志预测 {logged}，估算 {estimate}";
-    TerminalMoreWarnings: "… and {n} more warnings" | "……另有 {n} 条警告";
     Warning: "Warning" | "警告";
     Server: "Server" | "服务端";
     Above90: "> 90 %" | "> 90 %";

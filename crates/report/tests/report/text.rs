@@ -2,7 +2,7 @@
 
 use crate::sample;
 use precipice_analyze::findings::{Steadiness, SteadySeries};
-use precipice_record::{LoadKind, Source};
+use precipice_record::{LoadKind, Source, Warning, WarningCode};
 use precipice_report::{Item, Lang, Style, json, markdown, terminal};
 use unicode_width::UnicodeWidthStr;
 
@@ -17,22 +17,67 @@ fn the_summary_fits_a_screen_and_begins_with_the_conclusion() {
         assert!(!text.contains("NaN"), "{text}");
     }
     let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
-    assert_eq!(text.lines().next(), Some("64 asked, 16 ran: 48 waited for KV cache"));
+    assert_eq!(text.lines().next(), Some("64 asked, 16 ran: 36 waited for KV cache on average"));
     let text = terminal(&analysis, &manifest, Lang::Zh, Style::PLAIN);
-    assert_eq!(text.lines().next(), Some("请求并发 64，实际在跑 16 条；48 条在排队等 KV"));
+    assert_eq!(text.lines().next(), Some("请求并发 64，实际在跑 16 条；平均 36 条在排队等 KV"));
 }
 
 #[test]
-fn a_screen_stays_a_screen_however_much_there_is_to_say() {
+fn a_low_screen_loses_spare_lines_and_no_doubt() {
     let (mut analysis, manifest) = sample::hostile();
-    let warning = analysis.findings.warnings[0].clone();
-    analysis.findings.warnings.extend(vec![warning; 60]);
+    let text = "The client stood still for 133 ms. Gaps of that time are its own.";
+    analysis.findings.warnings.extend(vec![Warning::new(WarningCode::ClientStall, text); 6]);
+    let doubts = |text: &str| text.lines().filter(|line| line.starts_with("! Warning")).count();
     for width in [60, 80, 100] {
-        let style = Style { colour: false, width };
-        let text = terminal(&analysis, &manifest, Lang::En, style);
-        assert!(text.lines().count() <= 40);
-        assert!(text.lines().all(|line| !line.contains('\u{1b}')), "a name moves the cursor");
+        let draw = |height| terminal(&analysis, &manifest, Lang::En, Style { colour: false, width, height });
+        let (pipe, low) = (draw(None), draw(Some(24)));
+        assert_eq!(doubts(&pipe), doubts(&low), "{low}");
+        assert!(doubts(&pipe) >= 6, "{pipe}");
+        assert!(pipe.contains("Longest gaps") && !low.contains("Longest gaps"), "{low}");
+        let figures =
+            low.lines().position(|line| line.contains("TTFT p50") || line.contains("Output")).unwrap();
+        let last = low.lines().take_while(|line| !line.is_empty()).count();
+        assert!(last < figures, "doubts stand above the figures: {low}");
+        for text in [pipe, low] {
+            assert!(text.lines().all(|line| line.width() <= width), "{width}: {text}");
+            assert!(text.lines().all(|line| !line.contains('\u{1b}')), "a name moves the cursor");
+        }
     }
+}
+
+#[test]
+fn what_failed_is_said_with_the_servers_words() {
+    let (mut analysis, manifest) = (sample::analysis(), sample::manifest());
+    let client = &mut analysis.findings.client;
+    client.errors.insert("too_many_requests".to_owned(), 3);
+    client.error_words.insert("too_many_requests".to_owned(), "queue is \u{1b}[31mfull".to_owned());
+    let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
+    assert!(text.contains("3 too_many_requests: 429: turned away (\"queue is  [31mfull\")"), "{text}");
+}
+
+#[test]
+fn an_interrupted_run_says_so_first_and_names_no_failure_that_was_none() {
+    let (mut analysis, mut manifest) = (sample::analysis(), sample::manifest());
+    manifest.state = precipice_record::RunState::Interrupted;
+    let requests = &mut analysis.findings.client.requests;
+    (requests.completed, requests.failed, requests.cancelled) = (0, 0, 64);
+    let text = terminal(&analysis, &manifest, Lang::En, Style::PLAIN);
+    assert!(text.contains("Interrupted after 0 of 128 requests"), "{text}");
+    assert!(!text.contains("0 failed") && !text.contains("()"), "{text}");
+}
+
+#[test]
+fn a_queue_of_the_first_wave_is_not_called_nobody() {
+    let (mut analysis, manifest) = (sample::analysis(), sample::manifest());
+    analysis.findings.diagnosis.clear();
+    analysis.findings.server.waiting.mean = Some(0.2);
+    let first = |analysis: &precipice_analyze::Analysis| {
+        terminal(analysis, &manifest, Lang::En, Style::PLAIN).lines().next().unwrap().to_owned()
+    };
+    analysis.findings.server.ttft_parts_ms.queue_share = Some(0.724);
+    assert!(first(&analysis).contains("Only the first burst waited"), "{}", first(&analysis));
+    analysis.findings.server.ttft_parts_ms.queue_share = Some(0.02);
+    assert!(first(&analysis).contains("Nobody waited"), "{}", first(&analysis));
 }
 
 #[test]

@@ -18,10 +18,9 @@ const POOL_TOKENS: u64 = 131_072;
 
 /// Fits a profile to the three tables in `dir`.
 pub(super) fn from_tables(args: &CalibrateArgs, dir: &Path) -> Result<Calibration> {
-    let text = args.model_config.as_deref().ok_or_else(|| {
+    let model = model::shape_of(&args.target.model)?.ok_or_else(|| {
         usage("--kernels: the tables do not say which model they are of: give its shape with --model-config NAME|config.json")
     })?;
-    let model = model::model("--model-config", text)?;
     let (dense, attention, per_sequence) = (
         table(dir, "profile_dense.csv")?,
         table(dir, "profile_attention.csv")?,

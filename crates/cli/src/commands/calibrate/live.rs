@@ -31,9 +31,9 @@ pub(super) fn from_server(args: &CalibrateArgs, url: &str) -> Result<Calibration
     let sampler =
         SamplerArgs { metrics_url: Vec::new(), sample_hz: 1.0, no_metrics: false, server_log: None };
     let wants = resolve::target::wants(&args.target, &sampler, &target_options, &asked, &asked.facts())?;
-    let found = preflight(&target, &wants).map_err(usage)?;
+    let found = preflight(&target, &wants).map_err(resolve::target::refusal)?;
     let served = found.server.model.clone().unwrap_or_default();
-    let model = match &args.model_config {
+    let model = match &args.target.model.model_config {
         Some(text) => model::model("--model-config", text)?,
         None => model::model("--model-config", &served).map_err(|_| {
             usage(format!(

@@ -6,7 +6,7 @@ use crate::args::sweep::SweepArgs;
 use crate::commands::interrupts::Interrupts;
 use crate::commands::live::{self, Prepared};
 use crate::commands::{directory, present};
-use crate::outcome::{Outcome, Usage, usage};
+use crate::outcome::{Outcome, Refusal, usage};
 use crate::printer;
 use crate::resolve;
 use crate::resolve::sweep::{Planned, Restart};
@@ -73,7 +73,7 @@ impl Ended {
             ));
         }
         match self {
-            Self { interrupted: true, .. } => Outcome::RunFailed,
+            Self { interrupted: true, .. } => Outcome::Interrupted,
             Self { broken: 1.., .. } => Outcome::PromiseBroken,
             _ if args.client.strict && doubtful > 0 => Outcome::PromiseBroken,
             _ => Outcome::Done,
@@ -155,7 +155,7 @@ fn server<'a>(
         named.iter().map(|url| resolve::target::metrics(url, &options)).collect::<Result<_>>()?
     };
     let log = store.root().join("restart.log");
-    let named = args.target.model.is_some();
+    let named = args.target.model.model.is_some();
     Ok(Server { target, sources, named, live: &args.live, log, interrupts, quiet: args.sweep.quiet })
 }
 
@@ -204,7 +204,7 @@ impl One<'_> {
     fn stop(&self, error: anyhow::Error, begun: bool) -> Result<Stop> {
         let error = match error.downcast::<Stop>() {
             Ok(stop) => return Ok(stop),
-            Err(error) if !error.is::<Usage>() => return Err(error),
+            Err(error) if !error.is::<Refusal>() => return Err(error),
             Err(error) => error,
         };
         match self.blamed(format!("{error:#}")) {

@@ -3,8 +3,10 @@
 use super::flags;
 use crate::args::sweep::SweepArgs;
 use crate::outcome::usage;
+use crate::resolve::suggest;
 use anyhow::Result;
 use precipice_decide::sweep::{Point, Preset, grid};
+use precipice_flags::FLAGS;
 use std::path::Path;
 
 /// The points of a sweep, in the order in which they were asked for.
@@ -75,8 +77,10 @@ fn list(path: &Path, restarts: bool) -> Result<Vec<Point>> {
 fn known(names: &[&str], flag: &str, restarts: bool) -> Result<()> {
     for name in names {
         if !flags::may_vary(name) || !(restarts || flags::of_run(name)) {
+            let known = FLAGS.iter().map(|flag| flag.name).filter(|name| flags::may_vary(name));
+            let near = suggest::did_you_mean(&suggest::near(name, known));
             return Err(usage(format!(
-                "{flag} {name}: no flag of 'precipice run' that can be varied ('precipice run --help' lists them); a \
+                "{flag} {name}: {near}no flag of 'precipice run' that can be varied ('precipice run --help' lists them); a \
                  setting of a real server needs --url and --restart-cmd"
             )));
         }
