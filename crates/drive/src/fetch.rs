@@ -253,7 +253,9 @@ fn exchange(
             read => read.map_err(|error| broken(error, !response.begun()))?,
         };
         if length == 0 {
-            if response.begun() && response.may_end_here() {
+            // A stream that is cut right behind `[DONE]` has said everything.
+            let said_all = response.may_end_here() || body.trim_ascii_end().ends_with(b"data: [DONE]");
+            if response.begun() && said_all {
                 return Ok((Reply { head: response.head().clone(), body }, false));
             }
             return Err(broken(ErrorKind::UnexpectedEof.into(), !response.begun()));

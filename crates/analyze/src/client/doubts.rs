@@ -25,7 +25,7 @@ pub(super) fn warnings(findings: &ClientFindings, streams: &Streams, run: &Run) 
         );
         warnings.push(Warning::new(WarningCode::CoalescedReads, text).with("coalesced_share", share));
     }
-    warnings.extend(events_and_tokens_differ(run));
+    warnings.extend(events_and_tokens_differ(run, streams));
     if streams.orphans > 0 {
         let text = format!(
             "{} token events belong to attempts that have no row (the run was cut off); they are left out.",
@@ -36,11 +36,16 @@ pub(super) fn warnings(findings: &ClientFindings, streams: &Streams, run: &Run) 
     warnings
 }
 
-/// The client counts one token an event where nothing else is said.
-fn events_and_tokens_differ(run: &Run) -> Option<Warning> {
-    let completed = || run.requests.iter().filter(|row| row.measured() && row.completed());
-    let differs = |row: &&RequestRow| {
-        row.output_tokens.zip(row.output_tokens_usage).is_some_and(|(events, usage)| events != usage)
+/// The client counts one token per event where nothing else is said; where it knows from the start that this does not
+/// hold, the events themselves are held against the usage.
+fn events_and_tokens_differ(run: &Run, streams: &Streams) -> Option<Warning> {
+    let rows = || run.requests.iter().enumerate();
+    let completed = || rows().filter(|(_, row)| row.measured() && row.completed());
+    let differs = |&(index, row): &(usize, &RequestRow)| {
+        let unknown = streams.tokens(index).contains(&0).then(|| streams.tokens(index).len() as u64);
+        let counted = row.output_tokens.map(u64::from).or(unknown);
+        let usage = row.output_tokens_usage.filter(|&tokens| tokens > 0).map(u64::from);
+        counted.zip(usage).is_some_and(|(counted, usage)| counted != usage)
     };
     let (count, of) = (completed().filter(differs).count(), completed().count());
     let text = format!(

@@ -316,3 +316,17 @@ fn a_key_that_the_server_repeats_is_not_shown() {
     let said = preflight(&Target::new(&options).unwrap(), &Wants::default()).unwrap_err().to_string();
     assert!(said.contains("no such key: ***") && !said.contains("very-secret"), "{said}");
 }
+
+#[test]
+fn a_first_answer_that_is_cut_behind_its_done_is_one() {
+    let server = Server::start(|asked, stream| {
+        let answer = match asked.line.split(' ').nth(1).unwrap_or_default() {
+            "/v1/models" => json("200 OK", r#"{"data":[{"id":"m"}]}"#),
+            "/v1/completions" => good(8).trim_end_matches("0\r\n\r\n").to_owned(),
+            _ => json("404 Not Found", "{}"),
+        };
+        stream.write_all(answer.as_bytes()).ok();
+        if asked.line.contains("completions") { Then::Close } else { Then::Keep }
+    });
+    preflight(&target(&server.url(), Endpoint::Completions), &Wants::default()).unwrap();
+}
