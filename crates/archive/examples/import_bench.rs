@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout)]
 
-use precipice_archive::import::{VllmBenchFiles, vllm_bench};
+use precipice_archive::import::{Files, VLLM_BENCH, import};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -13,13 +13,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (Some(out), Some(bench)) = (arguments.next(), arguments.next()) else {
         return Err("usage: import_bench OUT BENCH [METRICS] [SERVER_LOG] [ITERATIONS]".into());
     };
-    let run = vllm_bench(&VllmBenchFiles {
-        bench,
-        metrics: arguments.next().into_iter().collect(),
-        server_log: arguments.next(),
-        iterations: arguments.next(),
-        ..VllmBenchFiles::default()
-    })?;
+    let run = import(
+        VLLM_BENCH,
+        &Files {
+            result: bench,
+            metrics: arguments.next().into_iter().collect(),
+            server_log: arguments.next(),
+            iterations: arguments.next(),
+            ..Files::default()
+        },
+    )?;
     println!(
         "{} requests, {} chunks, {} samples, {} steps; {}",
         run.requests.len(),

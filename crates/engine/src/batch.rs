@@ -33,8 +33,28 @@ pub struct Scheduled {
     /// this step, for the model runner (V2) is told of a resumed request as of a new one. Later chunks of a
     /// recomputation are *generation*.
     pub context: bool,
+    /// No output yet, in flight or done: what the iteration log of the model runner V1 calls context.
+    pub first: bool,
     /// The step yields a token for it: this is not an unfinished chunk of a prefill.
     pub samples: bool,
+}
+
+/// The runner of a vLLM server. Its log says which; it decides how a request that comes back after a preemption is
+/// listed in the iteration log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ModelRunner {
+    /// A request that comes back is what it was before: *generation* once it had an output.
+    V1,
+    /// A request that comes back is told of as a new one: *context* in the step of its admission.
+    #[default]
+    V2,
+}
+
+impl ModelRunner {
+    /// From the number that the log has; V2 where it has none.
+    pub fn of_log(version: Option<u64>) -> Self {
+        if version == Some(1) { Self::V1 } else { Self::V2 }
+    }
 }
 
 impl Scheduled {
@@ -99,6 +119,22 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Context requests and their tokens, generation requests and theirs: the step's line in the iteration log of a
+    /// server with this runner.
+    pub fn composition(&self, runner: ModelRunner) -> [u32; 4] {
+        let mut counts = [0; 4];
+        for scheduled in &self.requests {
+            let context = match runner {
+                ModelRunner::V1 => scheduled.first,
+                ModelRunner::V2 => scheduled.context,
+            };
+            let column = if context { 0 } else { 2 };
+            counts[column] += 1;
+            counts[column + 1] += scheduled.tokens;
+        }
+        counts
+    }
+
     /// What a cost model sees of it.
     pub fn shape(&self) -> StepShape<'_> {
         StepShape {

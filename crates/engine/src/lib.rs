@@ -29,7 +29,9 @@ pub mod trace;
 pub mod version;
 pub mod virtual_time;
 
-pub use batch::{Admitted, Batch, Entry, Scheduled, StepCost, StepCostError, StepShape, StepTime, Victim};
+pub use batch::{
+    Admitted, Batch, Entry, ModelRunner, Scheduled, StepCost, StepCostError, StepShape, StepTime, Victim,
+};
 pub use config::{ConfigError, EngineConfig, Policy};
 pub use kv::{BlockPool, Content};
 pub use metrics::ServerMetrics;

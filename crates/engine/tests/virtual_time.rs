@@ -277,6 +277,20 @@ fn nobody_tries_again_after_the_end_of_sending() {
     assert!(run.requests.iter().all(|row| row.sent.unwrap() < Ns(2_000_000_000)));
 }
 
+/// Not the first half at once, as it once was.
+#[test]
+fn the_clients_of_a_staggered_loop_begin_one_after_another() {
+    let ten_seconds = precipice_workload::Seconds::try_from(10.0).unwrap();
+    let load = precipice_workload::Load::Closed { concurrency: 64, stagger: Some(ten_seconds) };
+    let fixed = precipice_workload::Lengths::Fixed;
+    let spec = Spec { requests: Some(128), ..Spec::synthetic(load, fixed(4_000), fixed(400)) };
+    let (run, _) = run(&setup(EngineConfig::default()), spec);
+    for row in &run.requests[..64] {
+        let due = Ns(precipice_workload::client_start(10_000_000_000, u64::from(row.request), 64));
+        assert_eq!((row.intended, row.sent, row.phase), (due, Some(due), Phase::Ramp));
+    }
+}
+
 fn poisson(rate: f64, cap: Option<u32>) -> Spec {
     let load = precipice_workload::Load::Open {
         rate: precipice_workload::Rate::constant(rate),

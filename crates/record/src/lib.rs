@@ -1,4 +1,4 @@
-//! The rows of a run, and nothing else.
+//! What a run consists of: its rows, and the manifest that says what they are rows of.
 //!
 //! Every producer (the load generator, the simulated engine, an importer) writes these rows, and every consumer
 //! (the archive, the analysis, the report) reads them. They hold what was seen: raw stamps, counts and words.
@@ -17,6 +17,7 @@
 //! | [`event`] | [`EventRow`], what happened to a request inside an engine |
 //! | [`warning`] | [`Warning`], a reason not to believe a number |
 //! | [`audit`] | [`ClientAudit`], how well the tool itself kept up |
+//! | [`figure`] | [`Figure`], what an importer translates another tool's summary into |
 //! | [`manifest`] | [`Manifest`], `run.json` |
 //! | [`run`] | [`Run`], all tables of a run in memory |
 //! | [`sink`] | [`Sink`], where rows go as they come |
@@ -26,6 +27,7 @@ pub mod chunk;
 pub mod code;
 pub mod event;
 pub mod failure;
+pub mod figure;
 pub mod manifest;
 pub mod request;
 pub mod run;
@@ -39,6 +41,7 @@ pub use audit::{COALESCED, ClientAudit, Stall};
 pub use chunk::{ChunkRow, Chunks};
 pub use event::{EventKind, EventRow};
 pub use failure::FailureKind;
+pub use figure::{Figure, Latency, Statistic};
 pub use manifest::{
     KvPoolFacts, LengthFacts, LoadFacts, LoadKind, Manifest, Origin, RunState, SamplingFacts, ServerFacts,
     Source, WallAnchor,

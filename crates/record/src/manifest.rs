@@ -1,6 +1,6 @@
 //! `run.json`: what was asked, of whom, and how it ended.
 
-use crate::{ClientAudit, Ns, Warning};
+use crate::{ClientAudit, Figure, Ns, Warning};
 use precipice_dialect::Engine;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -251,8 +251,11 @@ pub struct Origin {
     pub files: Vec<String>,
     /// What the tool means by its numbers where that differs from ours.
     pub definitions: Vec<String>,
-    /// The tool's own summary, kept to compare with ours.
+    /// The tool's own summary by its own names.
     pub summary: BTreeMap<String, Value>,
+    /// What of the summary we can form too, by our names, kept to compare with ours.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<Figure, f64>,
 }
 
 /// `run.json`.

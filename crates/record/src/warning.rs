@@ -39,6 +39,8 @@ pub enum WarningCode {
     IgnoreEosRefused = "ignore_eos_refused",
     /// The iteration log could not be placed in the life of the server.
     IterationsNotPlaced = "iterations_not_placed",
+    /// Iterations at the edges of the run may not be of it.
+    IterationsUncertain = "iterations_uncertain",
     /// The server's KV bytes per token are not those of the model.
     KvBytesDiffer = "kv_bytes_differ",
     /// Requests were sent later than planned.
@@ -85,6 +87,8 @@ pub enum WarningCode {
     SlowSink = "slow_sink",
     /// Requests met connections that the server had closed.
     StaleConnections = "stale_connections",
+    /// The imported result has no requests, only figures.
+    SummaryOnly = "summary_only",
     /// Prompts were sent as text.
     TextPrompts = "text_prompts",
     /// The client's counts and the server's counters differ.

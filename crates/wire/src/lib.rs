@@ -1,7 +1,7 @@
 //! Bytes to meaning and back, without a socket.
 //!
-//! Everything that a server under test says, and everything that the simulated server says back, passes here.
-//! Whatever the bytes are, nothing in this crate panics: each parser has a fuzz target (`fuzz/`).
+//! The formats of servers and of other tools are known here. Whatever the bytes are, nothing in this crate panics:
+//! each parser has a fuzz target (`fuzz/`).
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -11,11 +11,13 @@
 //! | [`scrape_log`] | many pages of metrics in one file |
 //! | [`vllm_log`] | vLLM's server log: facts, iterations, and its lines written |
 //! | [`llama_log`] | llama.cpp's server log |
+//! | [`python_json`] | JSON with the bare `NaN` and `Infinity` of Python |
 //! | [`vllm_bench`] | the results of `vllm bench serve` |
 
 pub mod llama_log;
 pub mod openai;
 pub mod prometheus;
+pub mod python_json;
 pub mod scrape_log;
 pub mod sse;
 pub mod vllm_bench;

@@ -3,9 +3,9 @@
 //! One object a file, or with `--append-result` one object a line. Python writes it: bare `NaN` and `Infinity`
 //! are taken, and the string `"inf"` that the tool uses for an unlimited rate.
 
+use crate::python_json;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use thiserror::Error;
 
 /// The result of one run. Arrays are in the order of submission, failures included; they are empty unless the run
@@ -169,7 +169,7 @@ impl VllmBench {
 /// # Errors
 /// [`BenchError`], with the place in the file.
 pub fn parse(file: &[u8]) -> Result<Vec<VllmBench>, BenchError> {
-    let json = plain_json(file);
+    let json = python_json::plain(file);
     let mut results = Vec::new();
     for result in serde_json::Deserializer::from_slice(&json).into_iter::<VllmBench>() {
         let result = result.map_err(|error| refuse(&error, file))?;
@@ -191,50 +191,6 @@ fn refuse(error: &serde_json::Error, file: &[u8]) -> BenchError {
     let reason = error.to_string();
     let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason).to_owned();
     BenchError::Malformed { line: error.line(), column: error.column(), reason }
-}
-
-/// Python's bare `NaN`, `Infinity` and `-Infinity` as JSON. The column of an error moves by one for each `NaN`
-/// before it in its line.
-fn plain_json(file: &[u8]) -> Cow<'_, [u8]> {
-    const WORDS: [(&[u8], &[u8]); 3] =
-        [(b"-Infinity", b"\"-inf\"   "), (b"Infinity", b"\"inf\"   "), (b"NaN", b"null")];
-    if [b"NaN".as_slice(), b"Infinity"].iter().all(|word| memchr::memmem::find(file, word).is_none()) {
-        return file.into();
-    }
-    let mut json = Vec::with_capacity(file.len() + 64);
-    let mut at = 0;
-    while at < file.len() {
-        let word = match file[at] {
-            b'"' => {
-                let end = end_of_string(file, at);
-                json.extend_from_slice(&file[at..end]);
-                at = end;
-                continue;
-            }
-            b'N' | b'I' | b'-' => WORDS.iter().find(|(word, _)| file[at..].starts_with(word)),
-            _ => None,
-        };
-        if let Some((word, plain)) = word {
-            json.extend_from_slice(plain);
-            at += word.len();
-        } else {
-            json.push(file[at]);
-            at += 1;
-        }
-    }
-    json.into()
-}
-
-fn end_of_string(json: &[u8], quote: usize) -> usize {
-    let mut at = quote + 1;
-    while let Some(found) = json.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if json[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    json.len()
 }
 
 /// A number, or one of the strings for what JSON cannot write.

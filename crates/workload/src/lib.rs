@@ -56,5 +56,6 @@ pub use prefix::{GroupChoice, SharedPrefix};
 pub use priority::Priorities;
 pub use prompt::{Chat, Prompt, TokenRun, token_id};
 pub use request::{Arrival, PlannedRequest};
+pub use schedule::client_start;
 pub use spec::Spec;
 pub use words::{WordFit, word};

@@ -5,6 +5,12 @@ use crate::{Arrival, Gaps, Load, Rate, Seconds};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, Gamma};
 
+/// When a client of a staggered closed loop begins, in nanoseconds: the first at once, the others evenly over `spread`.
+/// `client` counts from 0 and is below `clients`.
+pub fn client_start(spread: u64, client: u64, clients: u64) -> u64 {
+    (u128::from(spread) * u128::from(client) / u128::from(clients.max(1))) as u64
+}
+
 /// The time at which a request is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
@@ -53,8 +59,7 @@ impl Schedule {
                 *next += 1;
                 Some(match *stagger_ns {
                     Some(spread) if client < *concurrency => {
-                        let at = u128::from(spread) * u128::from(client) / u128::from(*concurrency);
-                        Due { arrival: Arrival::At(at as u64), ramp: true }
+                        Due { arrival: Arrival::At(client_start(spread, client, *concurrency)), ramp: true }
                     }
                     _ => Due { arrival: Arrival::WhenFree, ramp: false },
                 })

@@ -101,6 +101,7 @@ fn expected_ms(case: &Case<'_>) -> Option<f64> {
         recomputed: 0,
         entry: Entry::Running,
         context: false,
+        first: false,
         samples: true,
     };
     let requests: Vec<Scheduled> = (0..batch).map(decode).collect();

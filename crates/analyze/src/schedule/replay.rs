@@ -11,7 +11,7 @@ use crate::server::ServerPart;
 use crate::window::Window;
 use precipice_dialect::Engine;
 use precipice_engine::catalog::StepWork;
-use precipice_engine::{Batch, Content, EngineConfig, EngineLoop, Entry, NewRequest, Policy};
+use precipice_engine::{Batch, Content, EngineConfig, EngineLoop, Entry, ModelRunner, NewRequest, Policy};
 use precipice_record::{LoadKind, Run, StepRow};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,13 +21,17 @@ const MOST_TOKENS: u64 = 20_000_000;
 /// A run that can be played again.
 pub(super) struct Question {
     config: EngineConfig,
+    runner: ModelRunner,
     clients: usize,
+    /// Requests of the first step, where a log has it: of a wave that is sent at once the server may take in one alone.
+    first_step: Option<usize>,
     /// In the order in which the server took them: row, prompt, output.
     requests: Vec<(usize, u32, u32)>,
 }
 
 /// What the engine decided.
 pub(super) struct Replay {
+    runner: ModelRunner,
     pub(super) steps: Vec<ReplayedStep>,
     /// Rows that got a token, step after step.
     pub(super) outputs: Vec<u32>,
@@ -100,7 +104,10 @@ pub(super) fn question(
     let mut requests: Vec<_> = asked.requests.iter().collect();
     requests.sort_by_key(|one| (run.requests[one.row].first_token, run.requests[one.row].sent, one.row));
     let requests = requests.iter().map(|one| (one.row, one.prompt, one.output)).collect();
-    Ok(Question { config, clients: clients as usize, requests })
+    let runner = facts.other.get("model_runner").and_then(serde_json::Value::as_u64);
+    let first_step = run.steps.iter().find(|row| row.tokens() > 0).map(|row| row.context_requests as usize);
+    let runner = ModelRunner::of_log(runner);
+    Ok(Question { config, runner, clients: clients as usize, first_step, requests })
 }
 
 impl Question {
@@ -108,6 +115,7 @@ impl Question {
     pub(super) fn play(self) -> Result<Replay, Reason> {
         let mut engine = EngineLoop::new(self.config).map_err(|_| Reason::ReplaySettingsUnknown)?;
         let mut replay = Replay {
+            runner: self.runner,
             steps: Vec::new(),
             outputs: Vec::new(),
             work: StepWork::default(),
@@ -118,7 +126,11 @@ impl Question {
         let (mut sent, mut in_flight) = (0, VecDeque::new());
         loop {
             let inside = engine.scheduler().running().len() + engine.scheduler().waiting();
-            for _ in inside..self.clients {
+            let clients = match self.first_step {
+                Some(requests @ 1..) if replay.steps.is_empty() => requests.min(self.clients),
+                _ => self.clients,
+            };
+            for _ in inside..clients {
                 let Some(&(_, prompt, output)) = self.requests.get(sent) else { break };
                 engine.add(new_request(sent as u64, prompt, output)).map_err(|_| Reason::ReplayDiffers)?;
                 sent += 1;
@@ -164,11 +176,9 @@ impl Replay {
         let resumed = batch.admitted.iter().filter(|admitted| admitted.entry == Entry::Resumed);
         self.resumed.extend(resumed.map(|admitted| (index, row(admitted.slot))));
         self.work += StepWork::of(&batch.shape());
-        let mut step = ReplayedStep::default();
+        let mut step =
+            ReplayedStep { composition: batch.composition(self.runner), ..ReplayedStep::default() };
         for scheduled in &batch.requests {
-            let column = if scheduled.context { 0 } else { 2 };
-            step.composition[column] += 1;
-            step.composition[column + 1] += scheduled.tokens;
             let new = scheduled.tokens - scheduled.recomputed;
             step.recomputed += scheduled.recomputed;
             // The token beyond what had been computed is the next of the output.

@@ -2,10 +2,10 @@
 
 use precipice_wire::prometheus::PageError;
 use precipice_wire::scrape_log::ScrapeLogError;
-use precipice_wire::vllm_bench::BenchError;
 use precipice_wire::vllm_log::IterationError;
+use std::error::Error;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why something can't be imported. All are faults of the input: exit code 2.
 #[derive(Debug, thiserror::Error)]
@@ -21,24 +21,31 @@ pub enum ImportError {
     },
     /// Not a result of the tool.
     #[error("{}: {source}", .path.display())]
-    Bench {
+    NotAResult {
         /// The file.
         path: PathBuf,
         /// Where and why.
-        source: BenchError,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// Saved without its requests.
-    #[error("{}: no requests in it: save the result with --save-result --save-detailed", .0.display())]
-    NoDetails(PathBuf),
-    /// Requests without the one thing that places them in time.
-    #[error("{}: no {field:?} in it: this version of vLLM does not save what an import needs", .path.display())]
+    #[error("{}: no requests in it: save the result with {remedy}", .path.display())]
+    NoDetails {
+        /// The file.
+        path: PathBuf,
+        /// The tool's flags that save them.
+        remedy: &'static str,
+    },
+    /// Requests without something that an import needs.
+    #[error("{}: no {field:?} in it: this version of {tool} does not save what an import needs", .path.display())]
     NoField {
         /// The file.
         path: PathBuf,
-        /// The missing array.
+        /// The tool.
+        tool: &'static str,
+        /// The missing field.
         field: &'static str,
     },
-    /// `--append-result` made a file of several.
+    /// A file of several, and none was chosen.
     #[error("{}: {results} results in it: choose one with --result 1..{results}", .path.display())]
     SeveralResults {
         /// The file.
@@ -101,4 +108,11 @@ pub enum ImportError {
         /// Why.
         reason: String,
     },
+}
+
+impl ImportError {
+    /// A file that the tool did not write.
+    pub(super) fn not_a_result(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::NotAResult { path: path.to_owned(), source: source.into() }
+    }
 }

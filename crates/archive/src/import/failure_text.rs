@@ -37,6 +37,18 @@ const SIGNS: &[(&str, FailureKind, Option<u16>)] = &[
     ("cannot connect to host", FailureKind::Refused, None),
 ];
 
+/// The kind of a status that is no success.
+pub(super) fn of_status(status: u16) -> Option<FailureKind> {
+    match status {
+        200..=299 => None,
+        429 => Some(FailureKind::TooManyRequests),
+        400..=499 => Some(FailureKind::ClientError),
+        503 => Some(FailureKind::Unavailable),
+        500..=599 => Some(FailureKind::ServerError),
+        _ => Some(FailureKind::OddStatus),
+    }
+}
+
 /// Longest message that is kept, in characters.
 const SHOWN: usize = 300;
 

@@ -38,3 +38,13 @@ pub(super) fn read_text(path: &Path) -> Result<String, ImportError> {
 pub(super) fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
+
+/// The chosen one of several results in a file, from 1; a lone one needs no choice.
+pub(super) fn choose<T>(path: &Path, mut results: Vec<T>, choice: Option<usize>) -> Result<T, ImportError> {
+    let chosen = choice.unwrap_or(usize::from(results.len() == 1));
+    if (1..=results.len()).contains(&chosen) {
+        Ok(results.swap_remove(chosen - 1))
+    } else {
+        Err(ImportError::SeveralResults { path: path.to_owned(), results: results.len() })
+    }
+}

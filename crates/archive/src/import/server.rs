@@ -32,6 +32,8 @@ pub fn from_log(path: &Path, facts: &mut ServerFacts) -> Result<(), ImportError>
 
 fn from_vllm(log: LogFacts, text: &str, facts: &mut ServerFacts) {
     facts.engine = Some(Engine::Vllm);
+    facts.async_scheduling = log.asynchronous();
+    let by_default = log.async_scheduling.is_none() && facts.async_scheduling.is_some();
     facts.version = log.version;
     facts.model = facts.model.take().or(log.model);
     facts.max_model_len = log.max_model_len;
@@ -42,7 +44,6 @@ fn from_vllm(log: LogFacts, text: &str, facts: &mut ServerFacts) {
         engine_config("tensor_parallel_size").and_then(|size| size.as_u64()?.try_into().ok());
     facts.prefix_caching = log.prefix_caching;
     facts.chunked_prefill = log.chunked_prefill;
-    facts.async_scheduling = log.async_scheduling;
     facts.mfu_metrics = log.mfu_metrics;
     facts.log_lines = log.lines;
     let shape = Shape::read(text);
@@ -56,7 +57,8 @@ fn from_vllm(log: LogFacts, text: &str, facts: &mut ServerFacts) {
         bytes_per_token: shape.kv_bytes_per_token(),
         cache_dtype: log.engine_config.get("kv_cache_dtype").and_then(Value::as_str).map(str::to_owned),
     });
-    let others: [(&str, Option<Value>); 10] = [
+    let others: [(&str, Option<Value>); 11] = [
+        ("async_scheduling_basis", by_default.then(|| "default of the version".into())),
         ("pipeline_parallel_size", engine_config("pipeline_parallel_size")),
         ("data_parallel_size", engine_config("data_parallel_size")),
         ("speculative_config", engine_config("speculative_config")),

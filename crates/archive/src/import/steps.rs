@@ -15,6 +15,14 @@ pub(super) enum Placed {
     Stamps,
     /// Between scrapes, by the server's counter of iterations.
     Counter,
+    /// By the counter, held within the second of each line: the log has whole seconds.
+    CounterInSecond,
+    /// Evenly over the second of each line: the log has whole seconds, and nothing else tells. So many may belong to
+    /// what the server did in the second before the run or after it.
+    Second {
+        /// Iterations of the first and of the last second.
+        uncertain: usize,
+    },
 }
 
 /// A span of Unix time in seconds.
@@ -53,6 +61,10 @@ pub(super) fn place(
     counter: &[(f64, f64)],
 ) -> Option<(Vec<StepRow>, Placed)> {
     let (times, placed) = match stamped(iterations, span, counter) {
+        Some(stamps) if whole_seconds(iterations) => match counted(iterations, counter) {
+            Some(times) => (within_second(&stamps, &times), Placed::CounterInSecond),
+            None => spread(&stamps, span),
+        },
         Some(times) => (times, Placed::Stamps),
         None => (counted(iterations, counter)?, Placed::Counter),
     };
@@ -102,6 +114,39 @@ fn stamped(iterations: &[Iteration], span: Span, counter: &[(f64, f64)]) -> Opti
             (short_of, *zone)
         })?;
     Some(of_day.iter().map(|time| Some(time + shift)).collect())
+}
+
+/// vLLM's default log: no stamp has a fraction. A few lines may all fall on a full second by chance.
+fn whole_seconds(iterations: &[Iteration]) -> bool {
+    iterations.len() > 3
+        && iterations.iter().all(|iteration| iteration.time_of_day_ms.is_some_and(|ms| ms % 1000 == 0))
+}
+
+/// The counter's times, none of them outside the second that its line was written in.
+fn within_second(stamps: &[Option<f64>], times: &[Option<f64>]) -> Vec<Option<f64>> {
+    let held = |(stamp, time): (&Option<f64>, &Option<f64>)| match (stamp, time) {
+        (Some(stamp), Some(time)) => Some(time.clamp(*stamp, stamp + 1.0)),
+        // Before the first scrape or after the last.
+        (stamp, _) => *stamp,
+    };
+    stamps.iter().zip(times).map(held).collect()
+}
+
+/// Spreads the iterations of each second evenly over it. Of the seconds that the run begins and ends in, those that
+/// would fall outside of it are moved to its edge: the run's own first steps are worth more than the error of a few.
+fn spread(stamps: &[Option<f64>], span: Span) -> (Vec<Option<f64>>, Placed) {
+    let mut times = Vec::with_capacity(stamps.len());
+    let mut uncertain = 0;
+    for second in stamps.chunk_by(|a, b| a == b) {
+        let [Some(stamp), ..] = second else { continue };
+        let edge = [span.from, span.to].iter().any(|edge| (*stamp..stamp + 1.0).contains(edge));
+        uncertain += if edge { second.len() } else { 0 };
+        times.extend((0..second.len()).map(|place| {
+            let time = stamp + (place as f64 + 0.5) / second.len() as f64;
+            Some(if edge { time.clamp(span.from, span.to) } else { time })
+        }));
+    }
+    (times, Placed::Second { uncertain })
 }
 
 /// Times between scrapes from the server's counter of iterations that had an output: the k-th of them happened

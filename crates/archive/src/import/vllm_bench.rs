@@ -1,43 +1,24 @@
-//! The result of `vllm bench serve --save-detailed`, with what was recorded of the server beside it.
+//! `vllm bench serve --save-result`, with `--save-detailed` or without.
 
-use super::align::{Alignment, Basis, Curve, by_busy, by_tokens};
-use super::bench_rows::BenchRows;
-use super::scrapes::Scrapes;
-use super::steps::{self, Placed, Span};
-use super::{ImportError, input, server};
-use precipice_dialect::{Meaning, Part};
-use precipice_record::{
-    LengthFacts, LoadFacts, LoadKind, Manifest, Ns, Origin, Run, RunState, ServerFacts, Source, WallAnchor,
-    Warning, WarningCode,
-};
+use super::measured::{Arrivals, Clock, Failed, Measured, Measurement, checked};
+use super::{ImportError, Tool, input};
+use precipice_record::{Figure, Latency, LoadFacts, LoadKind, ServerFacts, Statistic, Warning, WarningCode};
 use precipice_wire::vllm_bench::{self as wire, VllmBench};
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// The files of one run. All may be packed with gzip, whatever their names.
-#[derive(Debug, Clone, Default)]
-pub struct VllmBenchFiles {
-    /// The saved result.
-    pub bench: PathBuf,
-    /// Which result of a file that `--append-result` made, from 1.
-    pub result: Option<usize>,
-    /// Logs of scrapes, or single pages for the constant facts in them.
-    pub metrics: Vec<PathBuf>,
-    /// The server's log with its start-up.
-    pub server_log: Option<PathBuf>,
-    /// The iterations of the server: its log, or a CSV or TSV of them.
-    pub iterations: Option<PathBuf>,
-    /// The model's `config.json`.
-    pub model_config: Option<PathBuf>,
-}
+/// `vllm bench serve`, detailed or not.
+pub const VLLM_BENCH: Tool = Tool {
+    name: "vllm-bench",
+    about: "vllm bench serve --save-result --save-detailed (without details: its figures, and latencies if it saved them)",
+    read,
+};
 
-/// A distance between the curves that is worth a warning, in milliseconds.
-const ROUGH_MS: f64 = 100.0;
+const NAME: &str = "vllm bench serve";
 
 /// How the tool's numbers differ from ours.
-const DEFINITIONS: [&str; 7] = [
-    "sent: taken inside the request function, after the wait for a free slot of --max-concurrency; the intended \
-     time is not saved and equals it here",
+const DEFINITIONS: [&str; 6] = [
     "first_token: the first event with choices, be it text, empty or (in chat) the role only",
     "chunks: one an event with choices; gaps between them are the tool's ITL; tokens is 0 (unknown) throughout a \
      request whose events are fewer than its tokens",
@@ -48,202 +29,129 @@ const DEFINITIONS: [&str; 7] = [
     "events_in_read: not saved; 1 throughout",
 ];
 
-/// Reads the files as a run. Its time zero is the first scrape or the first send, whichever was earlier.
-///
-/// # Errors
-/// [`ImportError`] names the file and the place. Nothing is written.
-pub fn vllm_bench(files: &VllmBenchFiles) -> Result<Run, ImportError> {
-    let bench = read_bench(files)?;
-    let rows = BenchRows::new(&bench, &files.bench)?;
-    let mut scrapes = Scrapes::default();
-    for (source, path) in files.metrics.iter().enumerate() {
-        scrapes.read(path, source as u16)?;
-    }
-    let mut manifest = manifest(&bench, &rows, files);
-    manifest.server = server_facts(&bench, files, &scrapes)?;
+const SENT: &str =
+    "sent: taken inside the request function, after the wait for a free slot of --max-concurrency";
 
-    let alignment = match &files.metrics[..] {
-        [] => None,
-        [path, ..] => align(&rows, &scrapes, path)?,
+fn read(path: &Path, choice: Option<usize>) -> Result<Measured, ImportError> {
+    let results =
+        wire::parse(&input::read(path)?).map_err(|source| ImportError::not_a_result(path, source))?;
+    let bench = input::choose(path, results, choice)?;
+    let mut measured = Measured {
+        tool: NAME,
+        definitions: DEFINITIONS.map(str::to_owned).to_vec(),
+        server: ServerFacts { model: bench.model_id.clone(), ..ServerFacts::default() },
+        plan: plan(&bench),
+        figures: figures(&bench),
+        duration: bench.duration,
+        ..Measured::default()
     };
-    // Seconds from the run's zero to the first send.
-    let lead = alignment.zip(scrapes.first()).map_or(0.0, |(found, first)| (found.offset - first).max(0.0));
-    let zero = alignment.map(|found| found.offset - lead);
-    note_alignment(&mut manifest, alignment, scrapes.pages);
+    if bench.ttfts.is_empty() && bench.start_times.is_empty() {
+        without_details(&bench, path, &mut measured)?;
+    } else {
+        detailed(&bench, path, &mut measured)?;
+    }
+    measured.load = load(&bench, &measured);
+    measured.lengths_of_requests();
+    measured.definitions.push(intended(&bench, measured.load.kind, &mut measured.requests));
+    measured.begin_at_first_send();
+    measured.summary = summary(&bench);
+    Ok(measured)
+}
 
-    let herd =
-        if manifest.load.kind == LoadKind::Closed { manifest.load.concurrency.unwrap_or(0) } else { 0 };
-    let (requests, chunks) = rows.rows(lead, herd as usize);
-    let mut run = Run { requests, chunks, ..Run::default() };
-    manifest.window = Some((Ns::from_secs(lead), Ns::from_secs(lead + rows.end())));
-    if let Some(path) = &files.iterations {
-        let iterations = steps::read(path)?;
-        let counter = scrapes.sums(Meaning::IterationTokens, Part::Count);
-        let placed = zero.and_then(|zero| {
-            let span = Span { from: zero + lead, to: zero + lead + rows.end() };
-            steps::place(&iterations, span, zero, &counter)
+/// The requests of the arrays.
+fn detailed(bench: &VllmBench, path: &Path, measured: &mut Measured) -> Result<(), ImportError> {
+    for (field, there) in [
+        ("input_lens", !bench.input_lens.is_empty()),
+        ("output_lens", !bench.output_lens.is_empty()),
+        ("ttfts", !bench.ttfts.is_empty()),
+        ("itls", !bench.itls.is_empty()),
+        ("start_times", !bench.start_times.is_empty()),
+    ] {
+        if !there {
+            return Err(ImportError::NoField { path: path.to_owned(), tool: NAME, field });
+        }
+    }
+    for request in 0..bench.start_times.len() {
+        let sent = checked(path, "start_times", request, bench.start_times[request])?;
+        let ttft = checked(path, "ttfts", request, bench.ttfts[request])?;
+        let output = checked(path, "output_lens", request, bench.output_lens[request])?;
+        let error = bench.errors.get(request).filter(|text| !text.trim().is_empty());
+        let mut arrivals = Arrivals::None;
+        // A TTFT of zero is the tool's word for none.
+        if ttft > 0.0 {
+            let mut time = sent + ttft;
+            let mut events = vec![time];
+            for gap in &bench.itls[request] {
+                time += checked(path, "itls", request, *gap)?;
+                events.push(time);
+            }
+            arrivals = Arrivals::Events(events);
+        }
+        measured.requests.push(Measurement {
+            sent,
+            arrivals,
+            prompt_tokens: Some(checked(path, "input_lens", request, bench.input_lens[request])? as u32),
+            output_tokens: error.is_none().then_some(output as u32),
+            failed: error.map(|text| Failed::of_text(text)),
+            ..Measurement::default()
         });
-        note_steps(&mut manifest, placed.as_ref().map(|(steps, placed)| (steps.len(), *placed)));
-        run.steps = placed.map(|(steps, _)| steps).unwrap_or_default();
     }
-    if let Some(zero) = zero {
-        let anchor = |run: f64| WallAnchor { run: Ns::from_secs(run), unix_ns: ((zero + run) * 1e9) as u64 };
-        let end = scrapes.last().map_or(0.0, |last| last - zero).max(lead + rows.end());
-        manifest.started = Some(anchor(0.0));
-        manifest.ended = Some(anchor(end));
-        run.samples = scrapes.samples(zero);
-    }
-    run.manifest = manifest;
-    Ok(run)
+    Ok(())
 }
 
-fn read_bench(files: &VllmBenchFiles) -> Result<VllmBench, ImportError> {
-    let path = &files.bench;
-    let mut results = wire::parse(&input::read(path)?)
-        .map_err(|source| ImportError::Bench { path: path.clone(), source })?;
-    let chosen = match files.result {
-        None if results.len() == 1 => 1,
-        None => 0,
-        Some(result) => result,
-    };
-    if !(1..=results.len()).contains(&chosen) {
-        return Err(ImportError::SeveralResults { path: path.clone(), results: results.len() });
+/// What is left without `--save-detailed`: the latencies of newer versions, and the figures.
+fn without_details(bench: &VllmBench, path: &Path, measured: &mut Measured) -> Result<(), ImportError> {
+    measured.clock = Clock::Absent;
+    for (request, latency) in bench.latencies.iter().enumerate() {
+        let latency = checked(path, "latencies", request, *latency)?;
+        // A failure has none.
+        let failed = (latency == 0.0).then(|| Failed::of_text(""));
+        measured.requests.push(Measurement { end: Some(latency), failed, ..Measurement::default() });
     }
-    let bench = results.swap_remove(chosen - 1);
-    if bench.detailed() == 0 { Err(ImportError::NoDetails(path.clone())) } else { Ok(bench) }
-}
-
-/// Where the scrapes see the run.
-fn align(rows: &BenchRows, scrapes: &Scrapes, path: &Path) -> Result<Option<Alignment>, ImportError> {
-    if scrapes.pages == 0 {
-        return Ok(None);
-    }
-    let tokens = rows.requests.iter().flat_map(|row| {
-        let each = row.output_tokens.map_or(1.0, |tokens| f64::from(tokens) / row.chunks.len() as f64);
-        row.chunks.iter().map(move |time| (*time, each))
-    });
-    let ends = rows.requests.iter().map(|row| (row.end(), f64::from(row.output_tokens.unwrap_or(0))));
-    let counter = scrapes.sums(Meaning::GenerationTokens, Part::Counter);
-    let by_tokens = by_tokens(&Curve::new(tokens.collect()), &Curve::new(ends.collect()), &counter);
-    if by_tokens.is_some() {
-        return Ok(by_tokens);
-    }
-    let running = scrapes.sums(Meaning::Running, Part::Gauge);
-    let busy: Vec<f64> =
-        running.iter().filter(|(_, running)| *running > 0.0).map(|(time, _)| *time).collect();
-    match (busy.first(), busy.last()) {
-        (Some(first), Some(last)) => Ok(Some(by_busy(*first, *last, busy.len(), rows.end()))),
-        _ => Err(ImportError::OtherRun {
+    if measured.requests.is_empty() && measured.figures.is_empty() {
+        return Err(ImportError::NoDetails {
             path: path.to_owned(),
-            reason: "no counter of generated tokens grows and no scrape has a running request".to_owned(),
-        }),
+            remedy: "--save-result --save-detailed",
+        });
     }
-}
-
-fn note_alignment(manifest: &mut Manifest, alignment: Option<Alignment>, pages: usize) {
-    let Some(found) = alignment else { return };
-    manifest.server.other.insert(
-        "clock_alignment".to_owned(),
-        json!({
-            "method": "least squares of the cumulative curves of client and server",
-            "basis": found.basis.name(),
-            "residual_ms": found.residual_ms,
-            "scrapes": found.scrapes,
-            "pages": pages,
-        }),
+    measured.definitions.clear();
+    measured.warnings.push(
+        Warning::new(
+            WarningCode::SummaryOnly,
+            "The result was saved without its requests: the tool's own figures stand in the comparison and cannot be \
+             checked. Save it with --save-detailed.",
+        )
+        .with("latencies", bench.latencies.len()),
     );
-    if found.residual_ms > ROUGH_MS || found.basis == Basis::Busy {
-        let text = format!(
-            "The clocks of client and scrapes were aligned by {}, to about {:.0} ms: don't compare their times more \
-             closely than that.",
-            found.basis.name(),
-            found.residual_ms
-        );
-        manifest.warnings.push(
-            Warning::new(WarningCode::ClocksRoughlyAligned, text).with("residual_ms", found.residual_ms),
-        );
-    }
+    Ok(())
 }
 
-fn note_steps(manifest: &mut Manifest, placed: Option<(usize, Placed)>) {
-    let definition = match placed {
-        Some((_, Placed::Stamps)) => {
-            "steps: time is that of the log line, duration the wait of the engine core"
-        }
-        Some((_, Placed::Counter)) => {
-            "steps: the iterations have no stamps; time is interpolated between scrapes by the server's counter of \
-             iterations, duration is the wait of the engine core"
-        }
-        None => {
-            manifest.warnings.push(Warning::new(
-                WarningCode::IterationsNotPlaced,
-                "The iterations were left out: give the scrapes of the run with --metrics, which say which part of \
-                 the server's life it was.",
-            ));
-            return;
-        }
-    };
-    if let Some(origin) = &mut manifest.origin {
-        origin.definitions.push(definition.to_owned());
+/// Gives requests of an open loop the time at which the schedule wanted them, where the file has the wait before
+/// sending. Says what it did.
+fn intended(bench: &VllmBench, kind: LoadKind, requests: &mut [Measurement]) -> String {
+    let closed = kind == LoadKind::Closed;
+    if bench.queue_times.len() != requests.len() || bench.start_times.is_empty() || closed {
+        let why = if closed {
+            "in a closed loop a request is due when a client is free"
+        } else {
+            "it is not saved"
+        };
+        return format!("{SENT}; the intended time equals it: {why}");
     }
+    for (request, waited) in requests.iter_mut().zip(&bench.queue_times) {
+        request.intended =
+            Some(*waited).filter(|waited| waited.is_finite()).map(|waited| request.sent - waited.max(0.0));
+    }
+    format!(
+        "{SENT}; intended: sent less the wait before it (queue_times), which the tool's own latencies leave out"
+    )
 }
 
-fn server_facts(
-    bench: &VllmBench,
-    files: &VllmBenchFiles,
-    scrapes: &Scrapes,
-) -> Result<ServerFacts, ImportError> {
-    let mut facts = ServerFacts {
-        model: bench.model_id.clone(),
-        metrics_urls: files.metrics.iter().map(|path| input::name(path)).collect(),
-        ..ServerFacts::default()
-    };
-    if let Some(path) = &files.server_log {
-        server::from_log(path, &mut facts)?;
-    }
-    server::from_scrapes(scrapes, &mut facts);
-    if let Some(path) = &files.model_config {
-        facts.model_config = Some(server::model_config(path)?);
-    }
-    Ok(facts)
-}
-
-fn manifest(bench: &VllmBench, rows: &BenchRows, files: &VllmBenchFiles) -> Manifest {
-    let mut paths = vec![&files.bench];
-    paths.extend(&files.metrics);
-    paths.extend([&files.server_log, &files.iterations, &files.model_config].into_iter().flatten());
-    let mut warnings = Vec::new();
-    if rows.bundled > 0 {
-        warnings.push(
-            Warning::new(
-                WarningCode::BundledChunks,
-                "Some events carried several tokens and the tool does not save how many: gaps of these requests are \
-                 between events, not tokens.",
-            )
-            .with("requests", rows.bundled),
-        );
-    }
-    Manifest {
-        source: Source::Imported,
-        state: RunState::Complete,
-        load: load_facts(bench, rows),
-        plan: plan(bench),
-        origin: Some(Origin {
-            tool: "vllm bench serve".to_owned(),
-            version: None,
-            files: paths.into_iter().map(|path| input::name(path)).collect(),
-            definitions: DEFINITIONS.map(str::to_owned).to_vec(),
-            summary: summary(bench),
-        }),
-        warnings,
-        ..Manifest::default()
-    }
-}
-
-fn load_facts(bench: &VllmBench, rows: &BenchRows) -> LoadFacts {
-    let requests = rows.requests.len();
+fn load(bench: &VllmBench, measured: &Measured) -> LoadFacts {
+    let requests = measured.requests.len();
     let cap = bench.max_concurrency.filter(|cap| cap.is_finite() && *cap >= 1.0).map(|cap| cap as u32);
-    let binds = cap.is_some_and(|cap| (cap as usize) < requests);
+    let planned = bench.num_prompts.unwrap_or(requests as u64);
+    let binds = cap.is_some_and(|cap| u64::from(cap) < planned);
     let ramp = |name: &str| bench.other.get(name).and_then(Value::as_f64);
     let rate = bench.request_rate.filter(|rate| rate.is_finite()).or_else(|| ramp("ramp_up_start_rps"));
     let kind = match (rate, binds) {
@@ -252,20 +160,15 @@ fn load_facts(bench: &VllmBench, rows: &BenchRows) -> LoadFacts {
         (Some(_), true) => LoadKind::OpenCapped,
         (Some(_), false) => LoadKind::Open,
     };
-    let completed = || rows.requests.iter().filter(|row| row.error.is_none());
+    let concurrency =
+        if kind == LoadKind::Closed { cap.or(Some(planned as u32)) } else { cap.filter(|_| binds) };
     LoadFacts {
         kind,
-        concurrency: if kind == LoadKind::Closed {
-            cap.or(Some(requests as u32))
-        } else {
-            cap.filter(|_| binds)
-        },
+        concurrency,
         rate_per_s: rate,
         rate_end_per_s: ramp("ramp_up_end_rps"),
         burstiness: bench.burstiness.filter(|shape| rate.is_some() && shape.is_finite()),
-        requests: bench.num_prompts.or(Some(requests as u64)),
-        input_tokens: lengths(rows.requests.iter().map(|row| row.prompt_tokens)),
-        output_tokens: lengths(completed().filter_map(|row| row.output_tokens)),
+        requests: Some(planned),
         endpoint: endpoint(bench.backend.as_deref().or(bench.endpoint_type.as_deref())).map(str::to_owned),
         ..LoadFacts::default()
     }
@@ -278,15 +181,6 @@ fn endpoint(backend: Option<&str>) -> Option<&'static str> {
         "vllm" | "openai" => Some("/v1/completions"),
         _ => None,
     }
-}
-
-fn lengths(tokens: impl Iterator<Item = u32>) -> Option<LengthFacts> {
-    let (mut count, mut sum, mut min, mut max) = (0_u64, 0_u64, u32::MAX, 0);
-    for tokens in tokens {
-        (count, sum) = (count + 1, sum + u64::from(tokens));
-        (min, max) = (min.min(tokens), max.max(tokens));
-    }
-    (count > 0).then(|| LengthFacts { min, mean: sum as f64 / count as f64, max })
 }
 
 /// What the tool was asked to do, as far as it saves that.
@@ -311,7 +205,7 @@ fn plan(bench: &VllmBench) -> Value {
 }
 
 /// The tool's own figures; its arrays are in the tables.
-fn summary(bench: &VllmBench) -> std::collections::BTreeMap<String, Value> {
+fn summary(bench: &VllmBench) -> BTreeMap<String, Value> {
     let own = [
         ("duration", bench.duration.map(Value::from)),
         ("completed", bench.completed.map(Value::from)),
@@ -324,4 +218,32 @@ fn summary(bench: &VllmBench) -> std::collections::BTreeMap<String, Value> {
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
         .chain(other.map(|(name, value)| (name.clone(), value.clone())))
         .collect()
+}
+
+/// The same by our names.
+fn figures(bench: &VllmBench) -> BTreeMap<Figure, f64> {
+    let counts = [
+        (Figure::Completed, bench.completed.map(|count| count as f64)),
+        (Figure::Failed, bench.failed.map(|count| count as f64)),
+        (Figure::Duration, bench.duration),
+        (Figure::PromptTokens, bench.total_input_tokens),
+        (Figure::OutputTokens, bench.total_output_tokens),
+    ];
+    let counts = counts.into_iter().filter_map(|(figure, value)| Some((figure, value?)));
+    let named = bench.other.iter().filter_map(|(name, value)| Some((figure(name)?, value.as_f64()?)));
+    counts.chain(named).collect()
+}
+
+/// `mean_ttft_ms`, `p99.9_itl_ms`, ...
+fn figure(name: &str) -> Option<Figure> {
+    Some(match name {
+        "request_throughput" => Figure::RequestThroughput,
+        "output_throughput" => Figure::OutputThroughput,
+        "total_token_throughput" => Figure::TotalThroughput,
+        _ => {
+            let (statistic, latency) = name.split_once('_')?;
+            let statistic = if statistic == "median" { "p50" } else { statistic };
+            Figure::Latency(Latency::from_name(latency)?, Statistic::from_name(statistic)?)
+        }
+    })
 }

@@ -46,7 +46,6 @@ pub(crate) enum Command {
     /// Write the report of one run, or of several side by side
     Report(ReportArgs),
     /// Turn the result of another tool into a run directory
-    #[command(subcommand)]
     Import(import::ImportArgs),
     /// Fit a step-time profile (for simulate --profile) from runs, a live server or kernel times
     Calibrate(Box<calibrate::CalibrateArgs>),

@@ -2,33 +2,29 @@
 
 use super::present;
 use crate::args::Lang;
-use crate::args::import::{ImportArgs, VllmBenchArgs};
+use crate::args::import::ImportArgs;
 use crate::outcome::{Outcome, usage};
 use crate::printer;
 use crate::resolve::{self, model};
 use anyhow::Result;
-use precipice_archive::import::{VllmBenchFiles, vllm_bench};
+use precipice_archive::import::{Files, import as read};
 use precipice_report::shell_word;
 
 /// Turns the result of another tool into a run directory.
 pub(crate) fn import(args: &ImportArgs) -> Result<Outcome> {
-    match args {
-        ImportArgs::VllmBench(args) => import_vllm_bench(args),
-    }
-}
-
-fn import_vllm_bench(args: &VllmBenchArgs) -> Result<Outcome> {
-    let model = args.model_config.as_deref().map(|text| model::model("--model-config", text)).transpose()?;
-    let gpu = args.gpu.as_deref().map(|name| resolve::gpu::named("--gpu", name)).transpose()?;
-    let files = VllmBenchFiles {
-        bench: args.bench.clone(),
-        result: args.result,
-        metrics: args.metrics.clone(),
-        server_log: args.server_log.clone(),
-        iterations: args.iterations.clone(),
+    let beside = &args.beside;
+    let model =
+        beside.model_config.as_deref().map(|text| model::model("--model-config", text)).transpose()?;
+    let gpu = beside.gpu.as_deref().map(|name| resolve::gpu::named("--gpu", name)).transpose()?;
+    let files = Files {
+        result: args.file.clone(),
+        choice: args.result,
+        metrics: beside.metrics.clone(),
+        server_log: beside.server_log.clone(),
+        iterations: beside.iterations.clone(),
         model_config: None,
     };
-    let mut run = vllm_bench(&files).map_err(usage)?;
+    let mut run = read(args.tool, &files).map_err(usage)?;
     env!("CARGO_PKG_VERSION").clone_into(&mut run.manifest.tool_version);
     if let Some(model) = model {
         run.manifest.server.model_config = Some(model.config);

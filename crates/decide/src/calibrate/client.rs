@@ -186,6 +186,7 @@ fn decode(cached: &[u32], step: u32, basis: &StepBasis) -> BasisValues {
             recomputed: 0,
             entry: Entry::Running,
             context: false,
+            first: false,
             samples: true,
         })
         .collect();

@@ -99,6 +99,7 @@ fn requests(chunk: u32, cached: u32, decodes: u32, context: u32) -> Vec<Schedule
         recomputed: 0,
         entry,
         context: tokens > 1,
+        first: tokens > 1,
         samples: true,
     };
     let mut requests: Vec<Scheduled> =

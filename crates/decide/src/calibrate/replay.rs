@@ -7,7 +7,7 @@
 use super::error::CalibrateError;
 use precipice_engine::cost::{BasisValues, Launch, StepBasis};
 use precipice_engine::kv::unique_stream;
-use precipice_engine::{Batch, Content, EngineConfig, EngineLoop, NewRequest};
+use precipice_engine::{Content, EngineConfig, EngineLoop, ModelRunner, NewRequest};
 use precipice_record::{LoadKind, Ns, RequestRow, Run, Source, StepRow};
 use precipice_workload::TokenRun;
 
@@ -86,6 +86,7 @@ pub fn follow(
 
 struct Replay<'a> {
     engine: EngineLoop,
+    runner: ModelRunner,
     /// By time of sending.
     requests: Vec<&'a RequestRow>,
     sent: usize,
@@ -104,7 +105,8 @@ impl<'a> Replay<'a> {
         let load = &run.manifest.load;
         let clients =
             load.concurrency.filter(|_| load.kind == LoadKind::Closed).map(|clients| clients as usize);
-        Self { engine, requests, sent: 0, clients }
+        let runner = run.manifest.server.other.get("model_runner").and_then(serde_json::Value::as_u64);
+        Self { engine, runner: ModelRunner::of_log(runner), requests, sent: 0, clients }
     }
 
     /// Schedules the step that `row` logs. Says whether the engine had been idle before it; `None` if no arrival makes the
@@ -134,7 +136,7 @@ impl<'a> Replay<'a> {
             }
             let batch = self.engine.schedule();
             if batch.tokens > 0 {
-                return (counts(batch) == logged(row)).then_some(after_idle);
+                return (batch.composition(self.runner) == logged(row)).then_some(after_idle);
             }
             // A decision without tokens while the last results are under way has no line in the log.
             if self.engine.stall().is_some() {
@@ -161,7 +163,8 @@ impl<'a> Replay<'a> {
         for number in self.sent..self.sent + count {
             engine.add(new_request(number as u64, self.requests[number])).ok()?;
         }
-        (engine.wants_schedule() && counts(engine.schedule()) == logged(row)).then_some(engine)
+        (engine.wants_schedule() && engine.schedule().composition(self.runner) == logged(row))
+            .then_some(engine)
     }
 
     /// Takes in the result that must be waited for after a step.
@@ -177,16 +180,6 @@ type Counts = [u32; 4];
 
 fn logged(row: &StepRow) -> Counts {
     [row.context_requests, row.context_tokens, row.generation_requests, row.generation_tokens]
-}
-
-fn counts(batch: &Batch) -> Counts {
-    let mut counts = Counts::default();
-    for scheduled in &batch.requests {
-        let column = if scheduled.context { 0 } else { 2 };
-        counts[column] += 1;
-        counts[column + 1] += scheduled.tokens;
-    }
-    counts
 }
 
 fn new_request(number: u64, row: &RequestRow) -> NewRequest {

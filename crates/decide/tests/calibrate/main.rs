@@ -9,4 +9,5 @@ mod client;
 mod h200;
 mod kernels;
 mod recorded;
+mod resumed;
 mod simulated;

@@ -1,6 +1,6 @@
 //! The runs of the H200 server, as `precipice import` makes them.
 
-use precipice_archive::import::{VllmBenchFiles, vllm_bench};
+use precipice_archive::import::{Files, VLLM_BENCH, import};
 use precipice_decide::calibrate::Options;
 use precipice_engine::catalog::{Deployment, Gpu, known_shape};
 use precipice_record::Run;
@@ -21,16 +21,19 @@ pub(crate) const KV4: &str = "kv4-seqs128/overload-6144x2048-c64";
 pub(crate) fn run(name: &str) -> Run {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/vllm-h200-0.26.0");
     let (server, _) = name.split_once('/').unwrap();
-    vllm_bench(&VllmBenchFiles {
-        bench: root.join(name).join("bench.json.gz"),
-        metrics: vec![
-            root.join(name).join("metrics.txt.gz"),
-            root.join(name).join("metrics_full_start.prom.gz"),
-        ],
-        server_log: Some(root.join(server).join("server.log.gz")),
-        iterations: Some(root.join(server).join("iterations.csv.gz")),
-        ..VllmBenchFiles::default()
-    })
+    import(
+        VLLM_BENCH,
+        &Files {
+            result: root.join(name).join("bench.json.gz"),
+            metrics: vec![
+                root.join(name).join("metrics.txt.gz"),
+                root.join(name).join("metrics_full_start.prom.gz"),
+            ],
+            server_log: Some(root.join(server).join("server.log.gz")),
+            iterations: Some(root.join(server).join("iterations.csv.gz")),
+            ..Files::default()
+        },
+    )
     .unwrap()
 }
 

@@ -41,9 +41,10 @@ pub(crate) struct Part<'a> {
     pub queue: usize,
     /// Clients of this lane; absent in an open loop.
     pub clients: Option<u32>,
-    /// When the first client starts, and the time between two clients of this lane.
+    /// When the load starts.
     pub start: Ns,
-    pub stagger: Ns,
+    /// When each client of this lane starts, in order.
+    pub starts: Vec<Ns>,
     /// Tokens of an event that does not say; 0 is unknown.
     pub unit: u16,
     /// When sending stops.
@@ -110,8 +111,7 @@ impl Lane {
         let mut events = Events::with_capacity(4096);
         self.over = false;
         (self.tally, self.told_tokens) = (Tally::default(), 0);
-        self.free =
-            (0..part.clients.unwrap_or(0)).map(|i| part.start + Ns(part.stagger.0 * u64::from(i))).collect();
+        self.free = part.starts.iter().copied().collect();
         self.next_send = part.start;
         for (_, connection) in &mut self.connections {
             connection.holds_client = false;

@@ -2,7 +2,9 @@
 
 use crate::server::{EVENTS_HEAD, Server, Test, Then, good, planned, token};
 use precipice_drive::{Handle, Schedule};
-use precipice_record::{FailureKind, Ns, Phase, RunState};
+use precipice_engine::virtual_time::{Setup, simulate};
+use precipice_engine::{StepCost, StepCostError, StepShape, StepTime};
+use precipice_record::{FailureKind, Ns, Phase, Run, RunState};
 use precipice_workload::Arrival;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,6 +33,44 @@ fn a_closed_loop_sends_the_whole_plan_and_keeps_its_connections() {
     let phases = |phase| run.requests.iter().filter(|row| row.phase == phase).count();
     assert_eq!(phases(Phase::Start), 4);
     assert!((1..=4).contains(&phases(Phase::Drain)), "{}", phases(Phase::Drain));
+}
+
+/// The live client and the simulated one begin the clients of a staggered loop at the same times, whatever the threads.
+#[test]
+fn a_staggered_loop_arrives_as_it_does_in_the_simulation() {
+    let (clients, spread) = (7, 50_000_000);
+    let server = ok();
+    for threads in [1, 2] {
+        let mut test = Test::closed(clients, clients);
+        test.load.schedule = Schedule::Closed { clients, stagger: Duration::from_nanos(spread) };
+        test.load.threads = threads;
+        let (live, _) = test.run(&server.url());
+        let mut live: Vec<u64> = live.requests.iter().map(|row| row.intended.0).collect();
+        live.sort_unstable();
+        let first = live[0];
+
+        let stagger = Some(precipice_workload::Seconds::try_from(spread as f64 / 1e9).unwrap());
+        let load = precipice_workload::Load::Closed { concurrency: clients, stagger };
+        let fixed = precipice_workload::Lengths::Fixed;
+        let spec = precipice_workload::Spec {
+            requests: Some(clients),
+            ..precipice_workload::Spec::synthetic(load, fixed(4), fixed(3))
+        };
+        let plan = precipice_workload::Plan::new(spec, 1, Some("test"), None).unwrap();
+        let mut run = Run::default();
+        simulate(&Setup::default(), &plan, &mut Quick, &mut run).unwrap();
+        let simulated: Vec<u64> = run.requests.iter().map(|row| row.intended.0).collect();
+        assert_eq!(live.iter().map(|time| time - first).collect::<Vec<_>>(), simulated, "{threads} threads");
+    }
+}
+
+/// A server whose steps take a millisecond.
+struct Quick;
+
+impl StepCost for Quick {
+    fn step_time(&mut self, _: &StepShape<'_>) -> Result<StepTime, StepCostError> {
+        Ok(StepTime { gpu: Ns(1_000_000), host: Ns(0) })
+    }
 }
 
 /// llama.cpp does this when more connections wait than it has threads. The client learns of the answer and of the end

@@ -79,6 +79,7 @@ impl Scheduler {
         request.computed = found;
         request.turns.scheduled += 1;
         request.turns.out = false;
+        let first = request.tokens == request.prompt && request.placeholders == 0;
         let free_after = self.pool.free_blocks();
         batch.admitted.push(Admitted { slot, found, entry, free_before, free_after });
         batch.requests.push(Scheduled {
@@ -88,6 +89,7 @@ impl Scheduler {
             recomputed: 0,
             entry,
             context: true,
+            first,
             samples: false,
         });
         pass.budget -= tokens;

@@ -27,13 +27,15 @@ impl Scheduler {
             let request = &mut self.requests[slot];
             request.in_step = true;
             pass.prefills |= request.chunk;
+            let first = request.tokens == request.prompt && request.placeholders == 0;
             batch.requests.push(Scheduled {
                 slot,
                 tokens,
                 computed: request.computed,
                 recomputed: 0,
                 entry: Entry::Running,
-                context: request.tokens == request.prompt && request.placeholders == 0,
+                context: first,
+                first,
                 samples: false,
             });
             pass.budget -= tokens;

@@ -66,6 +66,8 @@ pub(super) struct Clients<'a> {
     /// Closed loop: requests that are still of the first wave.
     first_wave: u32,
     busy: u32,
+    /// First requests of a staggered closed loop, in the order in which their clients begin.
+    beginning: VecDeque<PlannedRequest>,
     /// Requests that are due but find all clients busy, with their intended times.
     held: VecDeque<(PlannedRequest, Ns)>,
     attempts: Vec<Option<Attempt>>,
@@ -92,6 +94,7 @@ impl<'a> Clients<'a> {
             cap: Some(1),
             first_wave: 0,
             busy: 0,
+            beginning: VecDeque::new(),
             held: VecDeque::new(),
             attempts: Vec::new(),
             again: HashMap::new(),
@@ -184,7 +187,7 @@ impl<'a> Clients<'a> {
                 }
             }
             Event::Begin => {
-                if let Some((planned, _)) = self.held.pop_front() {
+                if let Some(planned) = self.beginning.pop_front() {
                     self.send(planned, 0, time, time);
                 }
             }
@@ -223,7 +226,7 @@ impl<'a> Clients<'a> {
                 self.next = self.requests.next();
                 match planned.arrival {
                     Arrival::At(at) if self.start + Ns(at) > time => {
-                        self.held.push_back((planned, time));
+                        self.beginning.push_back(planned);
                         self.push(self.start + Ns(at), Event::Begin);
                     }
                     _ => self.send(planned, 0, time, time),

@@ -10,6 +10,7 @@ pub(crate) fn request(tokens: u32, computed: u32) -> Scheduled {
         recomputed: 0,
         entry: Entry::Running,
         context: tokens > 1,
+        first: tokens > 1,
         samples: true,
     }
 }

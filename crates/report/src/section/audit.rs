@@ -101,7 +101,7 @@ fn comparison(view: &View<'_>) -> Option<Block> {
             vec![
                 Cell::sound(row.name.clone()),
                 figure(row.theirs).into(),
-                figure(row.ours).into(),
+                known(row.ours, figure).into(),
                 known(row.relative, |share| format!("{}%", decimal(share * 100.0, 3))).into(),
             ]
         })

@@ -58,6 +58,9 @@ fn chinese(code: WarningCode) -> Option<&'static str> {
         WarningCode::BundledChunks => {
             "有些事件一次带多个 token，而原工具没有保存个数：这些请求的间隔是事件之间的，不是 token 之间的。"
         }
+        WarningCode::SummaryOnly => {
+            "这份结果没有保存逐条请求：对照表里是原工具自己的数字，无法核对。请加 `--save-detailed` 保存。"
+        }
         WarningCode::ClocksRoughlyAligned => "两边时钟只能粗略对齐，服务端采样的时刻可能有偏差。",
         WarningCode::EngineNotExact => "引擎的调度在这里不精确（{features}）：没有与真实调度器逐步比对过。",
         WarningCode::EngineHang => "引擎卡死：有请求永远放不进 KV 池。",
@@ -80,6 +83,9 @@ fn chinese(code: WarningCode) -> Option<&'static str> {
         | WarningCode::UsageContradicts => return against_the_plan(code),
         WarningCode::ProxyUnused => {
             "设置了环境变量 `{variable}` 但没有使用：代理会被一起测进去。请求直接发给了服务端。"
+        }
+        WarningCode::IterationsUncertain => {
+            "日志的时刻只到秒，又没有迭代计数的采样：首尾两秒里的 {iterations} 步可能不属于这次运行。"
         }
         WarningCode::NoModelList => "服务端没有 `/v1/models`，模型名和窗口长度无法核对。",
         WarningCode::NoUsage => "服务端不返回 usage，token 数以客户端计数为准。",

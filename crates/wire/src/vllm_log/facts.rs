@@ -78,6 +78,22 @@ impl LogFacts {
         *self == Self::default()
     }
 
+    /// Asynchronous scheduling: as logged or asked for; else the default of the version, which is on since 0.14 except
+    /// on a CPU. Newer versions no longer log it. `None` where another setting decides.
+    pub fn asynchronous(&self) -> Option<bool> {
+        let set = |name: &str| self.engine_config.get(name).is_some_and(|value| !value.is_null());
+        let stages = self.engine_config.get("pipeline_parallel_size").and_then(Value::as_u64).unwrap_or(1);
+        self.async_scheduling.or_else(|| {
+            let mut parts = self.version.as_deref()?.split('.').map(str::parse::<u32>);
+            let version = (parts.next()?.ok()?, parts.next()?.ok()?);
+            if self.engine_config.is_empty() || set("speculative_config") || stages > 1 || version < (0, 14) {
+                return None;
+            }
+            let device = self.engine_config.get("device_config").and_then(Value::as_str);
+            Some(device != Some("cpu"))
+        })
+    }
+
     /// Takes one line and says whether it held a fact.
     pub fn line(&mut self, line: &str) -> bool {
         let message = undecorated(line).message.trim();
