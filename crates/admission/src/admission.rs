@@ -1,6 +1,6 @@
 //! The decision over all servers and the queue.
 
-use crate::appointment::{Appointment, FURTHEST, GRACE};
+use crate::appointment::{Appointment, FURTHEST, GRACE, Rank};
 use crate::ask::{Ask, Grant, Impossible, LeaseId, Reason, Refusal, Ticket, Verdict};
 use crate::figures::{Figures, RETRY_AFTER_BOUNDS_S, ReplicaState};
 use crate::output::OutputLengths;
@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 /// Nobody is told to come again sooner.
 const SOONEST: Ns = Ns(1_000_000_000);
-/// Waits that clients are told are stretched by up to this share, so that they do not come at once.
-const JITTER: f64 = 0.1;
+/// Waits that clients are told are longer by a share between these than the forecast: it errs, and they shall not come at
+/// once.
+const STRETCH: (f64, f64) = (0.05, 0.15);
 /// A client that comes so much before its time is on time: clocks and networks.
 const EARLY: Ns = Ns(250_000_000);
 /// Waiting so long makes a request as urgent as the class above.
@@ -26,7 +27,7 @@ const UNBOUNDED_OUTPUT: u32 = 1024;
 struct Waiter {
     ticket: Ticket,
     ask: Ask,
-    class: u8,
+    rank: Rank,
     refusals: u8,
     since: Ns,
     on_time: bool,
@@ -109,6 +110,7 @@ impl Admission {
     /// A server told more of itself, or was started anew. What was learned of its pace stays.
     pub fn set_capacity(&mut self, replica: usize, capacity: Capacity) {
         if let Some(replica) = self.replicas.get_mut(replica) {
+            replica.pace.give(&capacity);
             replica.capacity = capacity;
         }
     }
@@ -135,16 +137,18 @@ impl Admission {
         }
         let place = self.replicas.iter_mut().find_map(|replica| replica.appointments.take(ask.identity));
         let refusals = place.as_ref().map_or(0, |place| place.refusals);
-        let on_time = place.is_some_and(|place| now + EARLY >= place.due);
+        let on_time = place.as_ref().is_some_and(|place| now + EARLY >= place.due);
         self.figures.returned += u64::from(on_time);
         self.figures.returned_early += u64::from(refusals > 0 && !on_time);
         let class = ask.class.saturating_sub(refusals);
+        let until = place.as_ref().filter(|_| on_time).map_or(Ns(u64::MAX), |place| place.due);
+        let rank = Rank { class, until };
         if let Some(never) = self.impossible(&ask) {
             self.figures.impossible += 1;
             return Verdict::Impossible(never);
         }
-        let behind = !on_time && self.waiting.iter().any(|other| other.class <= class);
-        let (replica, expected, look) = self.best(now, &ask, class);
+        let behind = !on_time && self.waiting.iter().any(|other| other.rank.class <= class);
+        let (replica, expected, look) = self.best(now, &ask, rank);
         let short = look.short.or(behind.then_some(Reason::Queue));
         let Some(reason) = short else {
             self.figures.returned_admitted += u64::from(on_time);
@@ -154,13 +158,17 @@ impl Admission {
             *self.figures.refused.entry((reason, ask.class)).or_insert(0) += 1;
             return Verdict::Admitted(self.admit(now, replica, ask, expected, &look, Ns::ZERO, Some(reason)));
         }
-        let due = self.earliest(now, &ask, class);
-        // Who kept an appointment is not sent away for the forecast's error.
-        let patience = if on_time { self.settings.max_wait.max(GRACE) } else { self.settings.max_wait };
+        let due = self.earliest(now, &ask, rank);
+        // Who kept an appointment is not sent away for the forecast's error, which grows with what was forecast.
+        let told = place.filter(|_| on_time).map_or(Ns::ZERO, |place| {
+            let error = Ns::from_secs(place.told.secs() * STRETCH.1).max(GRACE);
+            error.min(Ns(self.settings.ttft_budget.0 / 4))
+        });
+        let patience = self.settings.max_wait.max(told);
         let soon = due.is_some_and(|(_, _, after)| after <= patience);
         if patience > Ns::ZERO && soon && self.waiting.len() < self.settings.max_waiting {
             let ticket = Ticket(self.number());
-            self.waiting.push(Waiter { ticket, ask, class, refusals, since: now, on_time });
+            self.waiting.push(Waiter { ticket, ask, rank, refusals, since: now, on_time });
             return Verdict::Waiting(ticket, now + patience);
         }
         Verdict::Refused(self.refuse(now, ask, refusals, reason, &look, due))
@@ -174,11 +182,11 @@ impl Admission {
         }
         let urgency = |waiter: &Waiter| {
             let aged = (now.since(waiter.since).0 / AGING.0) as u8;
-            (waiter.class.saturating_sub(aged), waiter.ticket)
+            (waiter.rank.class.saturating_sub(aged), waiter.ticket)
         };
         self.waiting.sort_by_key(urgency);
         while let Some(first) = self.waiting.first() {
-            let (replica, expected, look) = self.best(now, &first.ask, first.class);
+            let (replica, expected, look) = self.best(now, &first.ask, first.rank);
             if look.short.is_some() {
                 break;
             }
@@ -193,9 +201,9 @@ impl Admission {
     /// A waiting request's time is up: its refusal. Absent when it does not wait any more.
     pub fn give_up(&mut self, now: Ns, ticket: Ticket) -> Option<Refusal> {
         let at = self.waiting.iter().position(|waiter| waiter.ticket == ticket)?;
-        let Waiter { ask, class, refusals, .. } = self.waiting.remove(at);
-        let (_, _, look) = self.best(now, &ask, class);
-        let due = self.earliest(now, &ask, class);
+        let Waiter { ask, rank, refusals, .. } = self.waiting.remove(at);
+        let (_, _, look) = self.best(now, &ask, rank);
+        let due = self.earliest(now, &ask, rank);
         Some(self.refuse(now, ask, refusals, Reason::Queue, &look, due))
     }
 
@@ -266,8 +274,9 @@ impl Admission {
         let entry = self.replicas.get_mut(at)?.ledger.leave(lease)?;
         self.figures.ended += 1;
         let ask = entry.ask;
-        let (_, _, look) = self.best(now, &ask, ask.class);
-        let due = self.earliest(now, &ask, ask.class);
+        let rank = Rank { class: ask.class, until: Ns(u64::MAX) };
+        let (_, _, look) = self.best(now, &ask, rank);
+        let due = self.earliest(now, &ask, rank);
         Some(self.refuse(now, ask, 0, Reason::Upstream, &look, due))
     }
 
@@ -315,22 +324,22 @@ impl Admission {
     }
 
     /// The server with the most room: one that can be reached, and where it fits, if there is one.
-    fn best(&self, now: Ns, ask: &Ask, class: u8) -> (usize, u32, Look) {
+    fn best(&self, now: Ns, ask: &Ask, rank: Rank) -> (usize, u32, Look) {
         let looks = self.replicas.iter().enumerate().map(|(at, replica)| {
             let expected = self.expected(replica, ask);
-            (at, expected, replica.look(now, ask, expected, class, &self.settings))
+            (at, expected, replica.look(now, ask, expected, rank, &self.settings))
         });
-        let rank = |look: &(usize, u32, Look)| (self.replicas[look.0].down, look.2.short.is_some());
+        let order = |look: &(usize, u32, Look)| (self.replicas[look.0].down, look.2.short.is_some());
         let best = looks
-            .min_by(|left, right| rank(left).cmp(&rank(right)).then(left.2.load.total_cmp(&right.2.load)));
+            .min_by(|left, right| order(left).cmp(&order(right)).then(left.2.load.total_cmp(&right.2.load)));
         best.unwrap_or((0, 1, Look::NONE))
     }
 
     /// Where and when it fits first, from now; the server, the expected output, the time.
-    fn earliest(&self, now: Ns, ask: &Ask, class: u8) -> Option<(usize, u32, Ns)> {
+    fn earliest(&self, now: Ns, ask: &Ask, rank: Rank) -> Option<(usize, u32, Ns)> {
         let times = self.replicas.iter().enumerate().filter_map(|(at, replica)| {
             let expected = self.expected(replica, ask);
-            let after = replica.when(now, ask, expected, class, &self.settings)?;
+            let after = replica.when(now, Ns::ZERO, ask, expected, rank, &self.settings)?;
             Some((at, expected, after))
         });
         times.min_by_key(|(at, _, after)| (self.replicas[*at].down, *after))
@@ -378,15 +387,23 @@ impl Admission {
             ttft: look.ttft,
         };
         let Some((replica, expected, after)) = due else { return refusal };
-        let after = after.max(SOONEST);
-        let after = after + Ns::from_secs(after.secs() * JITTER * self.random());
+        let share = STRETCH.0 + (STRETCH.1 - STRETCH.0) * self.random();
+        let stretched = Ns::from_secs(after.max(SOONEST).secs() * (1.0 + share));
+        // Later it must fit, too, between those who were told to come then.
+        let rank = Rank { class: ask.class.saturating_sub(refusals), until: Ns(u64::MAX) };
+        let fits = self
+            .replicas
+            .get(replica)
+            .and_then(|replica| replica.when(now, stretched, &ask, expected, rank, &self.settings));
+        let after = fits.unwrap_or(stretched).max(stretched);
         refusal.retry_after = Some(after);
         self.figures.retry_after_s.add(&RETRY_AFTER_BOUNDS_S, after.secs());
         if after <= FURTHEST
             && let Some(replica) = self.replicas.get_mut(replica)
         {
             let refusals = refusals.saturating_add(1);
-            refusal.kept = replica.keep(Appointment { ask, expected, due: now + after, refusals });
+            refusal.kept =
+                replica.keep(Appointment { ask, expected, due: now + after, told: after, refusals });
         }
         refusal
     }

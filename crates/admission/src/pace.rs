@@ -4,7 +4,7 @@ use crate::settings::Capacity;
 use precipice_record::Ns;
 
 /// What is older than this counts little for the time of a step.
-const STEP_MEMORY_S: f64 = 10.0;
+const STEP_MEMORY_S: f64 = 30.0;
 /// The same for prefills, of which there are fewer.
 const PREFILL_MEMORY_S: f64 = 60.0;
 
@@ -43,12 +43,16 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new(capacity: &Capacity) -> Self {
+        let mut pace = Self::default();
+        pace.give(capacity);
+        pace
+    }
+
+    /// What is said of the server before anything was seen of it.
+    pub(crate) fn give(&mut self, capacity: &Capacity) {
         let positive = |value: Option<f64>| value.filter(|value| value.is_finite() && *value > 0.0);
-        Self {
-            given_step_s: positive(capacity.step_s),
-            given_prefill: positive(capacity.prefill_tokens_per_s),
-            ..Self::default()
-        }
+        self.given_step_s = positive(capacity.step_s);
+        self.given_prefill = positive(capacity.prefill_tokens_per_s);
     }
 
     /// `tokens` came to one of `sequences` streams `gap` after the ones before.

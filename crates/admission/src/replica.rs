@@ -1,6 +1,6 @@
 //! One server: its ledger, pace, margin and appointments.
 
-use crate::appointment::{Appointment, Appointments};
+use crate::appointment::{Appointment, Appointments, Rank};
 use crate::ask::{Ask, LeaseId, Reason};
 use crate::backlog::{Coming, ready_in};
 use crate::figures::ReplicaState;
@@ -113,13 +113,13 @@ impl Replica {
         u64::from(ask.prompt_tokens).saturating_sub(found).max(1) as f64
     }
 
-    /// Blocks of everything that is here or has a place, for a newcomer of this urgency.
-    fn spans(&self, now: Ns, class: u8, decoding: u32) -> Vec<Span> {
+    /// Blocks of everything that is here or has a place, for a newcomer of this rank.
+    fn spans(&self, now: Ns, rank: Rank, decoding: u32) -> Vec<Span> {
         let chunk = self.chunk(decoding);
         let mut spans = self.ledger.spans(now, &self.pace, &self.capacity, chunk);
         let Some(step_s) = self.pace.step_s() else { return spans };
         let weight = self.appointments.come_back();
-        for place in self.appointments.before(class) {
+        for place in self.appointments.before(rank) {
             let steps = (place.due.since(now).secs() / step_s) as u64;
             let wait = u64::from(place.ask.prompt_tokens).div_ceil(u64::from(chunk));
             let caching = self.capacity.prefix_caching;
@@ -136,9 +136,9 @@ impl Replica {
         spans_of(ask, found, 0, expected, wait, 1.0, self.capacity.prefix_caching).collect()
     }
 
-    fn coming(&self, now: Ns, class: u8) -> Vec<Coming> {
+    fn coming(&self, now: Ns, rank: Rank) -> Vec<Coming> {
         let weight = self.appointments.come_back();
-        let places = self.appointments.before(class).into_iter();
+        let places = self.appointments.before(rank).into_iter();
         places
             .map(|place| Coming {
                 at: place.due.since(now).secs(),
@@ -148,12 +148,12 @@ impl Replica {
     }
 
     /// Whether a request fits now.
-    pub(crate) fn look(&self, now: Ns, ask: &Ask, expected: u32, class: u8, settings: &Settings) -> Look {
+    pub(crate) fn look(&self, now: Ns, ask: &Ask, expected: u32, rank: Rank, settings: &Settings) -> Look {
         let (backlog, decoding) = self.ledger.backlog(now, &self.pace);
         let own = self.uncached(ask);
         let wait = ((backlog + own) / f64::from(self.chunk(decoding))).ceil() as u64;
-        let limits = self.limits(class, settings);
-        let mut spans = self.spans(now, class, decoding);
+        let limits = self.limits(rank.class, settings);
+        let mut spans = self.spans(now, rank, decoding);
         let need = self.need(ask, expected, wait);
         let end = need.iter().map(|span| span.end).max().unwrap_or(0);
         spans.extend(&need);
@@ -164,7 +164,7 @@ impl Replica {
             short = None;
         }
         let mut reason = short.map(|short| match short {
-            Short::Blocks if class > 0 && timeline.peak(end, self.limits(0, settings)).1.is_none() => {
+            Short::Blocks if rank.class > 0 && timeline.peak(end, self.limits(0, settings)).1.is_none() => {
                 Reason::Class
             }
             Short::Blocks => Reason::Kv,
@@ -173,7 +173,7 @@ impl Replica {
         let mut ttft = None;
         if let Some(rate) = self.pace.prefill_tokens_per_s() {
             let budget_s = settings.ttft_budget.secs();
-            let coming = self.coming(now, class);
+            let coming = self.coming(now, rank);
             let late = ready_in(backlog, &coming, own, rate, budget_s) > 0.0;
             ttft = Some(Ns::from_secs((backlog + own) / rate + self.pace.step_s().unwrap_or(0.0)));
             if late {
@@ -191,27 +191,28 @@ impl Replica {
         }
     }
 
-    /// When a request will fit, from now; absent while the server's pace is not known.
+    /// When a request will fit, from now and `least` or later; absent while the server's pace is not known.
     pub(crate) fn when(
         &self,
         now: Ns,
+        least: Ns,
         ask: &Ask,
         expected: u32,
-        class: u8,
+        rank: Rank,
         settings: &Settings,
     ) -> Option<Ns> {
         let step_s = self.pace.step_s()?;
         let (backlog, decoding) = self.ledger.backlog(now, &self.pace);
         let own = self.uncached(ask);
         let earliest = match self.pace.prefill_tokens_per_s() {
-            Some(rate) => ready_in(backlog, &self.coming(now, class), own, rate, settings.ttft_budget.secs()),
+            Some(rate) => ready_in(backlog, &self.coming(now, rank), own, rate, settings.ttft_budget.secs()),
             None => 0.0,
         };
         let wait = (own / f64::from(self.chunk(decoding))).ceil() as u64;
         let need = self.need(ask, expected, wait);
-        let timeline = Timeline::new(&self.spans(now, class, decoding), self.capacity.block_size);
-        let earliest = (earliest / step_s).ceil() as u64;
-        let limits = self.limits(class, settings);
+        let timeline = Timeline::new(&self.spans(now, rank, decoding), self.capacity.block_size);
+        let earliest = (earliest.max(least.secs()) / step_s).ceil() as u64;
+        let limits = self.limits(rank.class, settings);
         // A request that the margin alone keeps out has an empty server to come to.
         let empty = Limits { blocks: self.usable(), ..limits };
         let start =

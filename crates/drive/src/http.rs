@@ -35,8 +35,10 @@ pub struct Head {
     pub status: u16,
     /// `Content-Type` without parameters, in lower case; empty where there is none.
     pub content_type: String,
-    /// `Retry-After` in seconds from now.
+    /// `retry-after-ms`, else `Retry-After`, in seconds from now.
     pub retry_after_s: Option<f64>,
+    /// `x-should-retry`: whether the same request may be sent again.
+    pub should_retry: Option<bool>,
     /// `Server`.
     pub server: Option<String>,
     /// `Content-Encoding`, where it is one.
@@ -278,7 +280,12 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Head, State)>, HttpFault> {
             "content-type" => {
                 head.content_type = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
             }
-            "retry-after" => head.retry_after_s = retry_after(value),
+            "retry-after" => head.retry_after_s = head.retry_after_s.or(retry_after(value)),
+            "retry-after-ms" => {
+                let told = value.parse::<f64>().ok().filter(|ms| ms.is_finite() && *ms >= 0.0);
+                head.retry_after_s = told.map(|ms| ms / 1e3).or(head.retry_after_s);
+            }
+            "x-should-retry" => head.should_retry = value.parse().ok(),
             "server" => head.server = Some(value.to_owned()),
             "content-encoding" if !value.is_empty() && !value.eq_ignore_ascii_case("identity") => {
                 head.encoding = Some(value.to_owned());

@@ -24,6 +24,8 @@ pub const FLAGS: &[Flag] = &[
     both(Pace, "concurrency").fact(fact::concurrency),
     both(Pace, "max-in-flight").fact(fact::max_in_flight),
     both(Pace, "rate").fact(fact::rate),
+    both(Pace, "stages"),
+    both(Pace, "capacity"),
     both(Pace, "arrivals"),
     both(Pace, "burstiness").fact(fact::burstiness),
     both(Pace, "stagger"),
@@ -51,6 +53,7 @@ pub const FLAGS: &[Flag] = &[
     real(Client, "token-timeout"),
     real(Client, "drain-timeout"),
     both(Client, "retries"),
+    both(Client, "client-retries"),
     real(Client, "client-threads"),
     real(Client, "strict").switch(),
     // The engine: first the machine.
@@ -88,6 +91,13 @@ pub const FLAGS: &[Flag] = &[
     refused("no-scheduler-reserve-full-isl").switch(),
     refused("watermark"),
     refused("enable-mfu-metrics").switch(),
+    // What stands in front of it.
+    refused("guard").not_vllm(),
+    refused("ttft-budget").not_vllm(),
+    refused("output-quantile").not_vllm(),
+    refused("max-wait").not_vllm(),
+    refused("expected-output").not_vllm(),
+    refused("class-headroom").not_vllm(),
     // What is read of the server beside the load.
     real(Sampling, "metrics-url"),
     both(Sampling, "sample-hz"),

@@ -17,6 +17,8 @@
 //! | [`request`], [`prompt`] | [`PlannedRequest`], [`Prompt`] and [`TokenRun`] |
 //! | [`words`] | [`WordFit`], synthetic prompts as text |
 //! | [`count`] | [`Tokens`] and [`Seconds`], as people write them |
+//! | [`retry`] | whether and when a client asks again |
+//! | [`stages`] | a load in stages |
 //! | [`error`] | what can be wrong |
 //!
 //! ```
@@ -39,10 +41,12 @@ pub mod prefix;
 pub mod priority;
 pub mod prompt;
 pub mod request;
+pub mod retry;
 mod schedule;
 mod seed;
 mod shape;
 pub mod spec;
+pub mod stages;
 pub mod words;
 
 pub use arrival::{Gaps, Load, Ramp, Rate};
@@ -56,6 +60,8 @@ pub use prefix::{GroupChoice, SharedPrefix};
 pub use priority::Priorities;
 pub use prompt::{Chat, Prompt, TokenRun, token_id};
 pub use request::{Arrival, PlannedRequest};
+pub use retry::{RetryStyle, Told};
 pub use schedule::client_start;
 pub use spec::Spec;
+pub use stages::{Stage, StageRate, Stages};
 pub use words::{WordFit, word};

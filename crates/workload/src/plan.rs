@@ -70,7 +70,14 @@ impl Plan {
     /// # Errors
     /// As [`Self::new`].
     pub fn under(&self, load: Load, requests: u32, seed: u64) -> Result<Self, SpecError> {
-        let spec = Spec { load, requests: Some(requests), duration: None, warmup: 0, ..self.spec.clone() };
+        let spec = Spec {
+            load,
+            requests: Some(requests),
+            duration: None,
+            warmup: 0,
+            stages: None,
+            ..self.spec.clone()
+        };
         Self::new(spec, seed, self.salt(), self.data.clone())
     }
 
@@ -107,7 +114,7 @@ impl Plan {
     /// The measured requests. A closed loop that is bounded by its duration alone never ends: its driver does.
     pub fn requests(&self) -> Requests {
         let seeds = SeedTree::new(self.seed, Part::Measured);
-        let schedule = Schedule::new(&self.spec.load, self.ramp_s, seeds);
+        let schedule = Schedule::new(&self.spec.load, self.spec.stages.as_ref(), self.ramp_s, seeds);
         let shapes = Shapes::new(self, seeds, self.by_time.clone());
         Requests { schedule, shapes, index: 0, limit: self.limit, until: self.duration_ns() }
     }

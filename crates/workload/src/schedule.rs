@@ -1,7 +1,7 @@
 //! Arrival times, made from the seed before anything is sent.
 
 use crate::seed::{Purpose, SeedTree};
-use crate::{Arrival, Gaps, Load, Rate, Seconds};
+use crate::{Arrival, Gaps, Load, Rate, Seconds, Stages};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, Gamma};
 
@@ -31,8 +31,8 @@ pub(crate) enum Schedule {
 }
 
 impl Schedule {
-    /// `ramp_s` is the resolved length of the ramp.
-    pub(crate) fn new(load: &Load, ramp_s: Option<f64>, seeds: SeedTree) -> Self {
+    /// `ramp_s` is the resolved length of the ramp; stages stand in place of the rate of an open loop.
+    pub(crate) fn new(load: &Load, stages: Option<&Stages>, ramp_s: Option<f64>, seeds: SeedTree) -> Self {
         match *load {
             Load::Closed { concurrency, stagger } => Self::Closed {
                 next: 0,
@@ -40,7 +40,9 @@ impl Schedule {
                 stagger_ns: stagger.map(Seconds::nanos),
             },
             Load::Open { rate, gaps, .. } => {
-                Self::Open(Box::new(Process::new(rate, ramp_s, gaps, seeds.generator(Purpose::Arrivals))))
+                let process = Process::new(rate, ramp_s, gaps, seeds.generator(Purpose::Arrivals));
+                let stages = stages.map(Stages::pieces);
+                Self::Open(Box::new(Process { stages, ..process }))
             }
             Load::Trace { speed, .. } => Self::Trace { speed },
         }
@@ -89,6 +91,8 @@ pub(crate) struct Process {
     last: f64,
     /// Seconds.
     ramp_s: f64,
+    /// Start, length and rate of each stage, where there are some.
+    stages: Option<Vec<(f64, f64, f64)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -119,7 +123,7 @@ impl Process {
             Gaps::Poisson | Gaps::Gamma { .. } => Gap::Exponential,
         };
         let last = rate.ramp.map_or(rate.per_s, |ramp| ramp.to_per_s);
-        Self { rng, gap, sum: 0.0, first: rate.per_s, last, ramp_s: ramp_s.unwrap_or(0.0) }
+        Self { rng, gap, sum: 0.0, first: rate.per_s, last, ramp_s: ramp_s.unwrap_or(0.0), stages: None }
     }
 
     fn next(&mut self) -> Option<Due> {
@@ -130,6 +134,16 @@ impl Process {
 
     /// Λ⁻¹: when the expected number of arrivals reaches `sum`; never, if the rate ends at 0.
     fn at(&self, sum: f64) -> Option<f64> {
+        if let Some(stages) = &self.stages {
+            let mut left = sum;
+            for (start, length, rate) in stages {
+                if left < rate * length {
+                    return Some(start + left / rate);
+                }
+                left -= rate * length;
+            }
+            return None;
+        }
         let in_ramp = f64::midpoint(self.first, self.last) * self.ramp_s;
         if sum < in_ramp {
             // Λ(t) = first·t + slope·t²/2, solved without cancellation; the root exists since sum < Λ(ramp).

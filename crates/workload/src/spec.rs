@@ -1,6 +1,6 @@
 //! What is asked for, before seeds and data.
 
-use crate::{Lengths, Load, Priorities, Seconds, SharedPrefix, SpecError};
+use crate::{Lengths, Load, Priorities, Seconds, SharedPrefix, SpecError, Stages};
 use serde::{Deserialize, Serialize};
 
 /// The specification of a workload. With a seed, a salt and (for some) a data set it becomes a [`crate::Plan`].
@@ -28,6 +28,9 @@ pub struct Spec {
     /// Classes of urgency. Overrides those of a data set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priorities>,
+    /// Rates that follow one another, in place of the rate of an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Stages>,
     /// Take the entries of a data set in random order, anew on each pass through it.
     #[serde(default)]
     pub shuffle: bool,
@@ -47,6 +50,7 @@ impl Spec {
             output_tokens: Some(output_tokens),
             prefix: None,
             priority: None,
+            stages: None,
             shuffle: false,
             warmup: 0,
         }
@@ -67,6 +71,9 @@ impl Spec {
     /// Checks what can be checked without the data set.
     pub(crate) fn check(&self, with_data: bool) -> Result<(), SpecError> {
         self.load.check()?;
+        if let Some(stages) = &self.stages {
+            stages.check()?;
+        }
         if self.requests == Some(0) {
             return Err(SpecError::new("--requests", "must be at least 1"));
         }

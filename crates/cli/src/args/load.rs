@@ -1,7 +1,7 @@
 //! What to ask, and when.
 
 use crate::units;
-use precipice_workload::{Gaps, Lengths, Priorities, Rate, Seconds};
+use precipice_workload::{Gaps, Lengths, Priorities, Rate, Seconds, Stages};
 use std::path::PathBuf;
 
 /// The load. The defaults are the overload test that the project started from: 64 clients, 128 requests of 6144
@@ -18,6 +18,13 @@ pub(crate) struct LoadArgs {
     /// Open loop: requests per second, sent whatever happens to the ones before: 8, 2..20 (a ramp), 2..20@60s
     #[arg(short = 'r', long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
+    /// Open loop in stages, a rate for a time: 0.5x@60s,3x@60s,0.5x@120s; x is the server's capacity (--capacity; simulated:
+    /// found by a trial)
+    #[arg(long, value_name = "STAGES", conflicts_with_all = ["rate", "concurrency", "duration"])]
+    pub(crate) stages: Option<Stages>,
+    /// What the server completes, in requests a second: what x means in --stages
+    #[arg(long, value_name = "RATE", value_parser = units::positive, requires = "stages")]
+    pub(crate) capacity: Option<f64>,
     /// Gaps between arrivals of an open loop: poisson, constant, gamma:SHAPE
     #[arg(long, value_name = "PROCESS", default_value = "poisson")]
     pub(crate) arrivals: Gaps,

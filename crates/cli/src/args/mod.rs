@@ -2,6 +2,7 @@
 
 pub(crate) mod calibrate;
 pub(crate) mod engine;
+pub(crate) mod guard;
 pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod output;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Simulate(Box<SimulateArgs>),
     /// Put the built-in engine behind an OpenAI-compatible endpoint, in real time
     Serve(Box<ServeArgs>),
+    /// Admit what a server's KV pool can carry and answer 429 with a true Retry-After: a streaming proxy in front of it
+    Guard(Box<guard::GuardArgs>),
     /// Say how many requests fit, where the cliff is and what to set, from a model and a GPU, a live server, or its log
     Plan(Box<plan::PlanArgs>),
     /// Try a grid or a list of settings, simulated on all cores or on a real server, and put the results side by side
@@ -74,6 +77,8 @@ pub(crate) struct RunArgs {
     pub(crate) engine: engine::EngineArgs,
     #[command(flatten)]
     pub(crate) preset: engine::PresetArgs,
+    #[command(flatten)]
+    pub(crate) guard: guard::SimulatedGuardArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -95,6 +100,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) engine: engine::EngineArgs,
     #[command(flatten)]
     pub(crate) preset: engine::PresetArgs,
+    #[command(flatten)]
+    pub(crate) guard: guard::SimulatedGuardArgs,
 }
 
 #[derive(Debug, clap::Args)]

@@ -135,6 +135,37 @@ pub(crate) struct PatienceArgs {
     /// Attempts after the first when it failed, after 0.5 s, 1 s, 2 s, ...; each is a row of its own
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) retries: u16,
+    /// Whose habits further attempts have: those of openai's client are 2 of them, x-should-retry, retry-after-ms and
+    /// Retry-After up to 120 s
+    #[arg(long, value_enum, value_name = "STYLE", default_value_t = RetryHabit::Doubling)]
+    pub(crate) client_retries: RetryHabit,
+}
+
+impl PatienceArgs {
+    /// Attempts after the first.
+    pub(crate) fn most_retries(&self) -> u16 {
+        match self.client_retries {
+            RetryHabit::Openai if self.retries == 0 => 2,
+            _ => self.retries,
+        }
+    }
+
+    /// Whose habits they have.
+    pub(crate) fn retry_style(&self) -> precipice_workload::RetryStyle {
+        match self.client_retries {
+            RetryHabit::Doubling => precipice_workload::RetryStyle::Doubling,
+            RetryHabit::Openai => precipice_workload::RetryStyle::Openai,
+        }
+    }
+}
+
+/// How clients ask again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RetryHabit {
+    /// 0.5 s, 1 s, 2 s, ..., or as long as the server says
+    Doubling,
+    /// As openai's Python client
+    Openai,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@ mod analyze;
 mod calibrate;
 mod directory;
 mod engine;
+mod guard;
 mod import;
 mod interrupts;
 pub(crate) mod live;
@@ -40,6 +41,7 @@ pub(crate) fn dispatch(parsed: Parsed) -> anyhow::Result<Outcome> {
             None => simulate::run(&args, &parsed.settings),
         },
         Command::Serve(args) => serve::serve(&args),
+        Command::Guard(args) => guard::guard(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Sweep(args) => sweep::run(&args, &parsed.settings),
     }
@@ -50,6 +52,7 @@ fn config_args(command: &Command) -> Option<&ConfigArgs> {
         Command::Run(args) => Some(&args.config),
         Command::Simulate(args) => Some(&args.config),
         Command::Serve(args) => Some(&args.config),
+        Command::Guard(args) => Some(&args.config),
         Command::Plan(args) => Some(&args.config),
         Command::Sweep(args) => Some(&args.config),
         _ => None,

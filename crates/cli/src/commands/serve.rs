@@ -53,7 +53,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Outcome> {
     })
 }
 
-async fn end_of(after: Option<Duration>, mut terminate: tokio::signal::unix::Signal) {
+/// Ctrl-C, SIGTERM, or the end of the time.
+pub(crate) async fn end_of(after: Option<Duration>, mut terminate: tokio::signal::unix::Signal) {
     let time = async {
         match after {
             Some(after) => tokio::time::sleep(after).await,

@@ -3,6 +3,7 @@
 use super::directory;
 use super::present;
 use crate::args::engine::{EngineArgs, Preset};
+use crate::args::guard::SimulatedGuardArgs;
 use crate::args::load::LoadArgs;
 use crate::args::output::OutputArgs;
 use crate::args::target::{ModelArgs, PatienceArgs};
@@ -32,6 +33,7 @@ struct Asked<'a> {
     output: &'a OutputArgs,
     sample_hz: f64,
     client: Client,
+    guard: &'a SimulatedGuardArgs,
 }
 
 /// `precipice simulate`.
@@ -44,6 +46,7 @@ pub(crate) fn simulate(args: &SimulateArgs, settings: &[Setting]) -> Result<Outc
         output: &args.output,
         sample_hz: args.sample_hz,
         client: client(&args.patience),
+        guard: &args.guard,
     };
     go(&asked, settings)
 }
@@ -58,6 +61,7 @@ pub(crate) fn run(args: &RunArgs, settings: &[Setting]) -> Result<Outcome> {
         output: &args.output,
         sample_hz: args.sampler.sample_hz,
         client: client(&args.client.patience),
+        guard: &args.guard,
     };
     if !args.output.quiet {
         printer::note("no --url: the built-in engine runs in virtual time (precipice simulate)");
@@ -68,7 +72,8 @@ pub(crate) fn run(args: &RunArgs, settings: &[Setting]) -> Result<Outcome> {
 fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
     // The same flags give the same bytes: a simulated server shares its prefix cache with no other run, so its
     // prompts need no salt of their own.
-    let plan = resolve::load::workload(asked.load, "simulated")?;
+    let load = with_capacity(asked)?;
+    let plan = resolve::load::workload(&load, "simulated")?;
     let server = resolve::engine::server(asked.engine, asked.model, asked.preset, Some(&plan.facts()))?;
     let mut load = resolve::load::facts(&plan);
     load.ignore_eos = Some(true);
@@ -91,6 +96,9 @@ fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
     spinner.finish();
     manifest.state = RunState::Complete;
     manifest.window = summary.window;
+    if let Some(figures) = &summary.guard {
+        manifest.server.other.insert("guard".to_owned(), serde_json::to_value(figures)?);
+    }
     manifest.warnings.extend(summary.warnings);
     manifest.warnings.extend(cost.warnings());
     manifest.warnings.extend(not_exact(&server.deployment.shape, None));
@@ -104,12 +112,42 @@ fn go(asked: &Asked<'_>, settings: &[Setting]) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// Clients of the closed loop whose throughput is the capacity: more than any pool of the catalog holds of the report's requests.
+const CROWD: u32 = 64;
+
+/// The load, with what `x` means in its stages: what the server completes for a crowd of clients without a guard.
+fn with_capacity(asked: &Asked<'_>) -> Result<LoadArgs> {
+    let stages = asked.load.stages.as_ref().filter(|stages| stages.need_capacity());
+    if stages.is_none() || asked.load.capacity.is_some() {
+        return Ok(asked.load.clone());
+    }
+    let crowd = LoadArgs {
+        stages: None,
+        concurrency: Some(CROWD),
+        requests: Some(3 * CROWD),
+        max_in_flight: None,
+        ..asked.load.clone()
+    };
+    let plan = resolve::load::workload(&crowd, "simulated")?;
+    let server = resolve::engine::server(asked.engine, asked.model, asked.preset, Some(&plan.facts()))?;
+    let machine = Machine { deployment: server.deployment, times: server.times, engine: server.config };
+    let found = precipice_decide::trial::run(&machine, &plan, &Conditions::default()).map_err(usage)?;
+    let per_s = found.best().request_throughput.unwrap_or(1.0);
+    if !asked.output.quiet {
+        printer::note(&format!(
+            "--stages: x is {per_s:.3} requests a second, what the simulated server completes for {CROWD} clients"
+        ));
+    }
+    Ok(LoadArgs { capacity: Some(per_s), ..asked.load.clone() })
+}
+
 /// What a trial of these flags is made from; the flags are those of `precipice run` without a URL.
 pub(crate) fn trial(args: &RunArgs) -> Result<(Machine, Plan, Conditions)> {
     let plan = resolve::load::workload(&args.load, "simulated")?;
     let facts = plan.facts();
     let server = resolve::engine::server(&args.engine, &args.target.model, args.preset.preset, Some(&facts))?;
     let conditions = Conditions {
+        guard: resolve::guard::simulated(&args.guard, &server.config),
         client: client(&args.client.patience),
         limits: args.engine.limits.limits(),
         count_work: args.engine.enable_mfu_metrics,
@@ -146,7 +184,8 @@ fn client(patience: &PatienceArgs) -> Client {
     Client {
         timeout: patience.timeout.map(Ns::from),
         first_token_timeout: patience.first_token_timeout.map(Ns::from),
-        retries: patience.retries,
+        retries: patience.most_retries(),
+        retry_style: patience.retry_style(),
         backoff: Retries::default().backoff.into(),
         ..Client::default()
     }
@@ -163,6 +202,7 @@ fn setup(server: &SimulatedServer, asked: &Asked<'_>) -> Setup {
         arithmetic: Some(server.deployment.clone()),
         client: asked.client,
         limits: asked.engine.limits.limits(),
+        guard: resolve::guard::simulated(asked.guard, &server.config),
         scrape_period: Ns::from_secs(1.0 / asked.sample_hz),
     }
 }

@@ -7,6 +7,7 @@ use flate2::read::MultiGzDecoder;
 use precipice_record::{LengthFacts, LoadFacts, LoadKind};
 use precipice_workload::{
     Dataset, Gaps, GroupChoice, Lengths, Load, Plan, Rate, ReadOptions, Seconds, SharedPrefix, Spec, Spread,
+    StageRate, Stages,
 };
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -20,7 +21,16 @@ const REPORT: (u32, u32, u32) = (64, 6144, 2048);
 pub(crate) fn workload(args: &LoadArgs, salt: &str) -> Result<Plan> {
     contradictions(args)?;
     let data = args.data.as_deref().map(|path| dataset(path, args)).transpose()?.map(Arc::new);
-    let load = load(args, data.as_deref());
+    let stages = stages(args)?;
+    let load = match &stages {
+        // The mean rate, for those who ask for one; the stages say when requests come.
+        Some((stages, mean)) => {
+            debug_assert!(!stages.need_capacity());
+            let gaps = args.burstiness.map_or(args.arrivals, |burstiness| Gaps::Gamma { burstiness });
+            Load::Open { rate: Rate::constant(*mean), gaps, cap: args.max_in_flight }
+        }
+        None => load(args, data.as_deref()),
+    };
     misplaced(args, &load)?;
     let requests = args.requests.or_else(|| match (&load, &data, args.duration) {
         (Load::Closed { concurrency, .. }, None, None) => Some(concurrency.saturating_mul(2)),
@@ -32,7 +42,10 @@ pub(crate) fn workload(args: &LoadArgs, salt: &str) -> Result<Plan> {
     let spec = Spec {
         load,
         requests,
-        duration: args.duration,
+        duration: match &stages {
+            Some((stages, _)) => Some(stages.total_s().to_string().parse().map_err(usage)?),
+            None => args.duration,
+        },
         input_tokens: lengths(args.input_tokens, REPORT.1),
         output_tokens: lengths(args.output_tokens, REPORT.2),
         prefix: args.prefix_tokens.map(|tokens| SharedPrefix {
@@ -43,9 +56,29 @@ pub(crate) fn workload(args: &LoadArgs, salt: &str) -> Result<Plan> {
         priority: args.priority.clone(),
         shuffle: args.shuffle,
         warmup: args.warmup,
+        stages: stages.map(|(stages, _)| stages),
     };
     let salt = (!args.reuse_prompts).then_some(salt);
     Plan::new(spec, args.seed, salt, data).map_err(usage)
+}
+
+/// The stages in requests per second, and their mean rate.
+fn stages(args: &LoadArgs) -> Result<Option<(Stages, f64)>> {
+    let Some(stages) = &args.stages else { return Ok(None) };
+    if stages.need_capacity() && args.capacity.is_none() {
+        return Err(usage(format!(
+            "--stages {stages}: x is the server's capacity, which is not known: give --capacity REQUESTS_PER_SECOND (a closed \
+             loop's request throughput, say), or rates"
+        )));
+    }
+    let stages = stages.of_capacity(args.capacity.unwrap_or(1.0));
+    let rate = |rate| match rate {
+        StageRate::PerSecond(per_s) => per_s,
+        StageRate::Capacity(_) => 0.0,
+    };
+    let sent: f64 = stages.0.iter().map(|stage| rate(stage.rate) * stage.over.get()).sum();
+    let mean = sent / stages.total_s();
+    Ok(Some((stages, mean)))
 }
 
 /// The load in the words of the manifest.

@@ -3,6 +3,7 @@
 pub(crate) mod claims;
 pub(crate) mod engine;
 pub(crate) mod gpu;
+pub(crate) mod guard;
 pub(crate) mod load;
 pub(crate) mod model;
 pub(crate) mod preset;

@@ -120,7 +120,11 @@ pub(crate) fn load(plan: &Plan, client: &ClientArgs) -> Load {
             between_tokens: client.token_timeout,
             total: client.patience.timeout.or(Timeouts::default().total),
         },
-        retries: Retries { most: client.patience.retries, ..Retries::default() },
+        retries: Retries {
+            most: client.patience.most_retries(),
+            style: client.patience.retry_style(),
+            ..Retries::default()
+        },
         threads: client.client_threads.map_or(0, |threads| threads as usize),
     }
 }

@@ -14,7 +14,7 @@ pub use tally::{Mark, Tally};
 use crate::machine::Machine;
 use precipice_engine::QueueLimits;
 use precipice_engine::cost::ProfileError;
-use precipice_engine::virtual_time::{self, Client, Setup, SimulationError};
+use precipice_engine::virtual_time::{self, Client, Guard, Setup, SimulationError};
 use precipice_record::{LoadKind, Ns, Warning};
 use precipice_workload::{Load, Plan};
 
@@ -36,6 +36,8 @@ pub struct Conditions {
     pub client: Client,
     /// What is turned away because too much is queued.
     pub limits: QueueLimits,
+    /// The guard in front of the server.
+    pub guard: Option<Guard>,
     /// Count FLOPs and bytes, which costs a third more time.
     pub count_work: bool,
     /// Time between scrapes; absent: [`Setup`]'s.
@@ -74,6 +76,7 @@ pub fn run(machine: &Machine, plan: &Plan, conditions: &Conditions) -> Result<Tr
         arithmetic: counted.cloned(),
         client: conditions.client,
         limits: conditions.limits,
+        guard: conditions.guard.clone(),
         scrape_period: conditions.scrape_period.unwrap_or(defaults.scrape_period),
         ..defaults
     };

@@ -32,6 +32,8 @@ pub(crate) struct Attempt {
     pub row: RequestRow,
     /// When a connection was asked for.
     pub started: Ns,
+    /// What the server said about another attempt.
+    pub should_retry: Option<bool>,
     /// It has been sent again after its connection turned out to be dead.
     pub resent: bool,
     written: usize,
@@ -66,6 +68,7 @@ impl Attempt {
             job,
             row,
             started: now,
+            should_retry: None,
             resent: false,
             written: 0,
             stream,
@@ -105,6 +108,7 @@ impl Attempt {
         self.row.status = Some(head.status);
         self.row.retry_after_s = head.retry_after_s;
         self.location.clone_from(&head.location);
+        self.should_retry = head.should_retry;
         self.stream.begin(head);
     }
 

@@ -444,7 +444,7 @@ impl Lane {
         let again = if part.feed.is_closed() {
             None
         } else {
-            self.retries.plan(&part.load.retries, &mut attempt.job, &row, now)
+            self.retries.plan(&part.load.retries, &mut attempt.job, &row, attempt.should_retry, now)
         };
         if let Some(due) = again {
             self.next_send = self.next_send.min(due);

@@ -20,6 +20,7 @@ pub(crate) mod lane;
 pub(crate) mod outlet;
 pub(crate) mod retrying;
 
+use precipice_workload::RetryStyle;
 use std::time::Duration;
 
 /// When requests are released.
@@ -84,11 +85,13 @@ pub struct Retries {
     pub most: u16,
     /// Wait before the first of them, doubled each time; `Retry-After` takes precedence.
     pub backoff: Duration,
+    /// Whose habits these are.
+    pub style: RetryStyle,
 }
 
 impl Default for Retries {
     fn default() -> Self {
-        Self { most: 0, backoff: Duration::from_millis(500) }
+        Self { most: 0, backoff: Duration::from_millis(500), style: RetryStyle::Doubling }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::clock::ns;
 use crate::load::Retries;
 use crate::load::feed::Job;
 use precipice_record::{FailureKind, Ns, RequestRow};
+use precipice_workload::{RetryStyle, Told};
 use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,13 +22,24 @@ pub(crate) struct Retrying {
 
 impl Retrying {
     /// Plans another attempt after one that ended as `row`, if there is to be one. Returns when it is due.
-    pub(crate) fn plan(&mut self, rules: &Retries, job: &mut Job, row: &RequestRow, now: Ns) -> Option<Ns> {
-        if !row.failure.is_some_and(worth_another) || job.attempt >= rules.most {
+    /// `should_retry` is what the server said about it.
+    pub(crate) fn plan(
+        &mut self,
+        rules: &Retries,
+        job: &mut Job,
+        row: &RequestRow,
+        should_retry: Option<bool>,
+        now: Ns,
+    ) -> Option<Ns> {
+        let worth = row.failure.is_some_and(|failure| match rules.style {
+            RetryStyle::Doubling => worth_another(failure),
+            // The status decides, and openai's clients try some 4xx again.
+            RetryStyle::Openai => !matches!(failure, FailureKind::Cancelled | FailureKind::Local),
+        });
+        if !worth || job.attempt >= rules.most {
             return None;
         }
-        let backoff = ns(rules.backoff).0.saturating_mul(1 << job.attempt.min(20));
-        let told = row.retry_after_s.map(|seconds| Ns::from_secs(seconds).min(LONGEST_WAIT));
-        let due = now + told.unwrap_or(Ns(backoff));
+        let due = now + wait(rules, job, row, should_retry)?;
         let mut job = Job { bytes: std::mem::take(&mut job.bytes), ..job.clone() };
         job.attempt += 1;
         self.waiting.push(Reverse((due, self.jobs.insert(job))));
@@ -56,6 +68,22 @@ impl Retrying {
     }
 }
 
+/// How long its client waits before the next attempt; absent when it gives up.
+fn wait(rules: &Retries, job: &Job, row: &RequestRow, should_retry: Option<bool>) -> Option<Ns> {
+    if rules.style == RetryStyle::Doubling
+        && let Some(seconds) = row.retry_after_s
+    {
+        return Some(Ns::from_secs(seconds).min(LONGEST_WAIT));
+    }
+    let told = Told {
+        // A stream that broke after its 200 has no status that says anything.
+        status: row.status.filter(|status| *status >= 400),
+        after_s: row.retry_after_s,
+        should_retry,
+    };
+    rules.style.wait_ns(job.attempt, ns(rules.backoff).0, &told, job.request, 0).map(Ns)
+}
+
 /// Whether the same request can end better another time.
 fn worth_another(failure: FailureKind) -> bool {
     !matches!(failure, FailureKind::ClientError | FailureKind::Cancelled | FailureKind::Local)
@@ -67,11 +95,10 @@ mod tests {
     use crate::load::Retries;
     use crate::load::feed::Job;
     use precipice_record::{FailureKind, Ns, Phase, RequestRow};
-    use std::time::Duration;
 
     #[test]
     fn waits_double_and_a_server_may_say_otherwise_within_reason() {
-        let rules = Retries { most: 5, backoff: Duration::from_millis(500) };
+        let rules = Retries { most: 5, ..Retries::default() };
         let row = |retry_after_s| RequestRow {
             failure: Some(FailureKind::TooManyRequests),
             retry_after_s,
@@ -87,7 +114,7 @@ mod tests {
                 prompt_tokens: None,
                 output_tokens: 1,
             };
-            Retrying::default().plan(&rules, &mut job, &row(retry_after_s), Ns(7))
+            Retrying::default().plan(&rules, &mut job, &row(retry_after_s), None, Ns(7))
         };
         assert_eq!(due(0, None), Some(Ns(500_000_007)));
         assert_eq!(due(2, None), Some(Ns(2_000_000_007)));

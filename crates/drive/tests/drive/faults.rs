@@ -221,7 +221,7 @@ fn retries_are_attempts_of_their_own() {
         Then::Keep
     });
     let mut test = Test::closed(1, 1);
-    test.load.retries = Retries { most: 5, backoff: Duration::from_millis(1) };
+    test.load.retries = Retries { most: 5, backoff: Duration::from_millis(1), ..Retries::default() };
     let (run, _) = test.run(&server.url());
     let ends: Vec<_> = run.requests.iter().map(|row| (row.attempt, row.failure)).collect();
     assert_eq!(ends, [(0, Some(Unavailable)), (1, Some(Unavailable)), (2, None)]);

@@ -8,6 +8,7 @@
 //! | `attention` | attention for decodes, chunks and both together |
 //! | `basis` | [`StepBasis`], what a step is made of, for fits and profiles alike |
 //! | `split` | [`SplitKv`], how FlashAttention 3 spreads a decode batch |
+//! | `prior` | [`StepPrior`], the speeds of a server that was not seen yet |
 //! | `profile` | [`Profile`], a file of fitted constants, and [`ProfileCost`] |
 //! | `error` | [`ExpectedError`], how far a profile's prediction is expected to be off |
 //! | `shipped` | profiles that come with the program |
@@ -18,6 +19,7 @@ mod error;
 mod graphs;
 mod matrices;
 mod physical;
+mod prior;
 mod profile;
 mod shipped;
 mod split;
@@ -26,6 +28,7 @@ pub use basis::{BASIS, BASIS_NAMES, BasisValues, StepBasis};
 pub use error::ExpectedError;
 pub use graphs::{GraphSizes, Launch};
 pub use physical::{PhysicalCost, StepParts};
+pub use prior::StepPrior;
 pub use profile::{
     Beyond, FittedOn, GraphLimits, PROFILE_SCHEMA, Profile, ProfileCost, ProfileError, Range, Residual,
 };

@@ -26,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) first_token: Option<Ns>,
     pub(super) last_token: Option<Ns>,
     pub(super) tokens: u32,
+    /// What a refusal said about coming again, in seconds.
+    pub(super) retry_after_s: Option<f64>,
 }
 
 impl Attempt {
@@ -90,6 +92,7 @@ impl Attempt {
             status,
             failure,
             message,
+            retry_after_s: self.retry_after_s,
             finish_reason: finish_reason.filter(|_| done).map(str::to_owned),
             ..RequestRow::default()
         }

@@ -1,11 +1,12 @@
 //! Who sends when, gives up, tries again.
 
 use super::attempt::{Attempt, Failed};
-use super::setup::Client;
+use super::gate::Gate;
+use super::setup::{Client, Setup};
 use crate::queue_limits::Rejection;
 use crate::scheduler::{NewRequest, Output, Refusal, RequestId};
 use precipice_record::{ChunkRow, FailureKind, Ns, Phase, Sink};
-use precipice_workload::{Arrival, Load, Plan, PlannedRequest, Requests};
+use precipice_workload::{Arrival, Load, Plan, PlannedRequest, Requests, RetryStyle, Told};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
@@ -19,7 +20,7 @@ pub(super) enum Input {
 
 /// What will happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(super) enum Event {
     /// The next request of an open loop is due.
     Due,
     /// A client of a staggered closed loop begins.
@@ -34,6 +35,10 @@ enum Event {
     Again { ticket: u64 },
     /// An abort reaches the engine.
     Abort { id: RequestId, planned: Option<u32>, tokens: u32 },
+    /// The guard lets an attempt in that waited.
+    Enter { key: u64, serial: u64 },
+    /// An attempt has waited at the guard for as long as it may.
+    Outwaited { key: u64, serial: u64 },
 }
 
 /// Counts at the end of a run.
@@ -53,7 +58,8 @@ enum Stage {
 }
 
 pub(super) struct Clients<'a> {
-    client: Client,
+    pub(super) client: Client,
+    pub(super) gate: Option<Gate>,
     plan: &'a Plan,
     stage: Stage,
     requests: Requests,
@@ -70,7 +76,7 @@ pub(super) struct Clients<'a> {
     beginning: VecDeque<PlannedRequest>,
     /// Requests that are due but find all clients busy, with their intended times.
     held: VecDeque<(PlannedRequest, Ns)>,
-    attempts: Vec<Option<Attempt>>,
+    pub(super) attempts: Vec<Option<Attempt>>,
     /// Further attempts that wait for their time, with their numbers, by ticket.
     again: HashMap<u64, (PlannedRequest, u16)>,
     vacant: Vec<u64>,
@@ -83,9 +89,10 @@ pub(super) struct Clients<'a> {
 }
 
 impl<'a> Clients<'a> {
-    pub(super) fn new(client: Client, plan: &'a Plan) -> Self {
+    pub(super) fn new(setup: &Setup, plan: &'a Plan) -> Self {
         let mut clients = Self {
-            client,
+            client: setup.client,
+            gate: setup.guard.as_ref().map(Gate::new),
             plan,
             stage: Stage::Warmup,
             requests: plan.warmup(),
@@ -146,7 +153,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    fn push(&mut self, time: Ns, event: Event) {
+    pub(super) fn push(&mut self, time: Ns, event: Event) {
         self.serial += 1;
         self.events.push(Reverse((time, self.serial, event)));
     }
@@ -192,12 +199,9 @@ impl<'a> Clients<'a> {
                 }
             }
             Event::Free => self.serve_next(time),
-            Event::Reach { key, serial } => {
-                if let Some(attempt) = self.attempt(key, serial) {
-                    let planned = attempt.planned();
-                    inputs.push(Input::Add { request: attempt.to_engine(key), planned, arrival: time });
-                }
-            }
+            Event::Reach { key, serial } => self.reach(time, key, serial, inputs, sink),
+            Event::Enter { key, serial } => self.enter(time, key, serial, inputs),
+            Event::Outwaited { key, serial } => self.outwaited(time, key, serial, sink),
             Event::GiveUp { key, serial, first_token } => {
                 self.give_up(time, key, serial, first_token, inputs, sink);
             }
@@ -270,6 +274,7 @@ impl<'a> Clients<'a> {
             first_token: None,
             last_token: None,
             tokens: 0,
+            retry_after_s: None,
         });
         self.push(now + self.client.request_latency, Event::Reach { key, serial });
         for (after, first_token) in [(self.client.first_token_timeout, true), (self.client.timeout, false)] {
@@ -279,7 +284,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    fn attempt(&self, key: u64, serial: u64) -> Option<&Attempt> {
+    pub(super) fn attempt(&self, key: u64, serial: u64) -> Option<&Attempt> {
         self.attempts[key as usize].as_ref().filter(|attempt| attempt.serial == serial)
     }
 
@@ -304,19 +309,27 @@ impl<'a> Clients<'a> {
             // It has not reached the queue: nobody will miss it there.
             None => inputs.retain(|input| !matches!(input, Input::Add { request, .. } if request.key == key)),
         }
+        self.leave_gate(key, time);
         let kind = if first_token { FailureKind::FirstTokenTimeout } else { FailureKind::TotalTimeout };
         if let Some(attempt) = self.end(key, time, Some((kind, None, None)), sink) {
-            self.again_or_free(attempt, time);
+            self.again_or_free(attempt, Told::default(), time);
         }
     }
 
     /// After an attempt that may end better another time. Its client waits with it.
-    fn again_or_free(&mut self, attempt: Attempt, time: Ns) {
-        let wait = Ns(self.client.backoff.0.saturating_mul(1 << attempt.number.min(20)));
-        if attempt.number >= self.client.retries || self.over(time + wait) {
+    pub(super) fn again_or_free(&mut self, attempt: Attempt, told: Told, time: Ns) {
+        let (style, backoff) = (self.client.retry_style, self.client.backoff.0);
+        let (request, seed) = (attempt.planned.index, self.plan.seed());
+        // The load generator waits as long as it is told, for a minute at most.
+        let wait = match told.after_s.filter(|_| style == RetryStyle::Doubling) {
+            Some(after) => Some(Ns::from_secs(after.min(60.0))),
+            None => style.wait_ns(attempt.number, backoff, &told, request, seed).map(Ns),
+        };
+        let wait = wait.filter(|wait| attempt.number < self.client.retries && !self.over(time + *wait));
+        let Some(wait) = wait else {
             self.free(time);
             return;
-        }
+        };
         self.serial += 1;
         let ticket = self.serial;
         self.again.insert(ticket, (attempt.planned, attempt.number + 1));
@@ -338,6 +351,7 @@ impl<'a> Clients<'a> {
 
     /// The engine turned an attempt away.
     pub(super) fn refused(&mut self, key: u64, refusal: &Refusal, now: Ns, sink: &mut dyn Sink) {
+        self.leave_gate(key, now);
         let time = now + self.client.response_latency;
         let failure = (FailureKind::ClientError, Some(400), Some(refusal.to_string()));
         if self.end(key, time, Some(failure), sink).is_some() {
@@ -347,10 +361,14 @@ impl<'a> Clients<'a> {
 
     /// The front end turned an attempt away.
     pub(super) fn turned_away(&mut self, key: u64, rejection: Rejection, now: Ns, sink: &mut dyn Sink) {
+        if let Some(refusal) = self.gate.as_mut().and_then(|gate| gate.refused_upstream(now, key)) {
+            self.refused_by_guard(key, &refusal, now, sink);
+            return;
+        }
         let time = now + self.client.response_latency;
         let failure = (FailureKind::Unavailable, Some(503), Some(rejection.message().to_owned()));
         if let Some(attempt) = self.end(key, time, Some(failure), sink) {
-            self.again_or_free(attempt, time);
+            self.again_or_free(attempt, Told { status: Some(503), ..Told::default() }, time);
         }
     }
 
@@ -362,6 +380,7 @@ impl<'a> Clients<'a> {
     /// A token reaches its client.
     pub(super) fn token(&mut self, output: &Output, now: Ns, sink: &mut dyn Sink) {
         let time = now + self.client.response_latency;
+        self.token_at_gate(now, output);
         let Some(attempt) = &mut self.attempts[output.key as usize] else { return };
         attempt.first_token.get_or_insert(time);
         attempt.last_token = Some(time);
@@ -377,13 +396,26 @@ impl<'a> Clients<'a> {
         }
     }
 
-    fn free(&mut self, time: Ns) {
+    pub(super) fn enter(&mut self, time: Ns, key: u64, serial: u64, inputs: &mut Vec<Input>) {
+        if let Some(attempt) = self.attempt(key, serial) {
+            let planned = attempt.planned();
+            inputs.push(Input::Add { request: attempt.to_engine(key), planned, arrival: time });
+        }
+    }
+
+    pub(super) fn free(&mut self, time: Ns) {
         self.busy -= 1;
         self.push(time, Event::Free);
     }
 
     /// Writes the row of an attempt that ended, and forgets it.
-    fn end(&mut self, key: u64, time: Ns, failure: Option<Failed>, sink: &mut dyn Sink) -> Option<Attempt> {
+    pub(super) fn end(
+        &mut self,
+        key: u64,
+        time: Ns,
+        failure: Option<Failed>,
+        sink: &mut dyn Sink,
+    ) -> Option<Attempt> {
         let attempt = self.attempts[key as usize].take()?;
         self.vacant.push(key);
         let sent_all = self.next.is_none() && self.held.is_empty();

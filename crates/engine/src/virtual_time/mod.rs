@@ -14,16 +14,18 @@
 //! | [`setup`] | [`Setup`], [`Client`], [`Summary`], what can go wrong |
 //! | `attempt` | one attempt: what the engine gets of it, and its row |
 //! | `clients` | who sends when, gives up, tries again |
+//! | `gate` | the guard in front of the engine |
 //! | `server` | the engine with its device and its metrics |
 //! | `scraper` | samples of the metrics |
 
 mod attempt;
 mod clients;
+mod gate;
 mod scraper;
 mod server;
 pub mod setup;
 
-pub use setup::{Client, Setup, SimulationError, Summary};
+pub use setup::{Client, Guard, Setup, SimulationError, Summary};
 
 use crate::batch::StepCost;
 use clients::{Clients, Input};
@@ -45,7 +47,7 @@ pub fn simulate(
     sink: &mut dyn Sink,
 ) -> Result<Summary, SimulationError> {
     setup.engine.validate()?;
-    let mut clients = Clients::new(setup.client, plan);
+    let mut clients = Clients::new(setup, plan);
     let mut server = Server::new(setup, cost)?;
     let mut scraper = Scraper::new(setup, sink);
     let mut inbox = Vec::new();
@@ -68,6 +70,7 @@ pub fn simulate(
         if let Some(done) = server.next_result() {
             now = now.max(done);
             scraper.until(now, server.metrics(), sink);
+            clients.guard_looks(now, &server);
             clients.advance(now, &mut inbox, sink);
             // While it waits for a result, the engine takes in aborts and nothing else.
             for abort in inbox.extract_if(.., |input| matches!(input, Input::Abort { .. })) {

@@ -9,6 +9,7 @@ use crate::config::ConfigError;
 use crate::metrics::{Arrived, ServerMetrics, StepTraffic};
 use crate::queue_limits::QueueLimits;
 use crate::scheduler::{EngineLoop, Outputs, Scheduler, Stall};
+use precipice_admission::Observation;
 use precipice_record::{EventKind, EventRow, Ns, Sink, StepRow};
 use std::collections::VecDeque;
 
@@ -113,6 +114,17 @@ impl<'a> Server<'a> {
 
     pub(super) fn totals(&self) -> Totals {
         Totals { preemptions: self.engine.scheduler().preemptions(), ..self.totals }
+    }
+
+    /// What a look at the metrics shows a guard.
+    pub(super) fn observation(&self) -> Observation {
+        let scheduler = self.engine.scheduler();
+        let pool = scheduler.pool();
+        Observation {
+            preemptions: Some(scheduler.preemptions() as f64),
+            waiting: Some(scheduler.waiting() as f64),
+            kv_usage: Some(1.0 - f64::from(pool.free_blocks()) / f64::from(pool.usable_blocks())),
+        }
     }
 
     pub(super) fn idle(&self) -> bool {

@@ -7,7 +7,9 @@ use crate::catalog::Deployment;
 use crate::config::{ConfigError, EngineConfig};
 use crate::queue_limits::QueueLimits;
 use crate::scheduler::{Stall, StallReason};
+use precipice_admission::{Capacity, Figures, Settings};
 use precipice_record::{Ns, Warning, WarningCode};
+use precipice_workload::RetryStyle;
 
 /// The server and its clients.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +27,38 @@ pub struct Setup {
     pub client: Client,
     /// What is turned away with 503.
     pub limits: QueueLimits,
+    /// The guard in front of the server; absent: none.
+    pub guard: Option<Guard>,
     /// Time between scrapes.
     pub scrape_period: Ns,
+}
+
+/// A guard: what it may admit, and what it knows of the server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guard {
+    /// What was chosen.
+    pub settings: Settings,
+    /// What the server can carry.
+    pub capacity: Capacity,
+    /// Time between its looks at the server's metrics.
+    pub look: Ns,
+}
+
+impl Guard {
+    /// A guard that knows of an engine what its settings say, and learns how fast it is.
+    pub fn of(settings: Settings, engine: &EngineConfig) -> Self {
+        let capacity = Capacity {
+            usable_blocks: Some(engine.usable_blocks()),
+            block_size: engine.block_size,
+            window: Some(engine.max_model_len),
+            max_num_seqs: Some(engine.max_num_seqs),
+            max_num_batched_tokens: Some(engine.max_num_batched_tokens),
+            prefix_caching: engine.enable_prefix_caching,
+            step_s: None,
+            prefill_tokens_per_s: None,
+        };
+        Self { settings, capacity, look: Ns(1_000_000_000) }
+    }
 }
 
 impl Default for Setup {
@@ -38,6 +70,7 @@ impl Default for Setup {
             arithmetic: None,
             client: Client::default(),
             limits: QueueLimits::default(),
+            guard: None,
             scrape_period: Ns(1_000_000_000),
         }
     }
@@ -54,6 +87,8 @@ pub struct Client {
     pub retries: u16,
     /// How long a client waits before the first of them; doubled each time, as the load generator does.
     pub backoff: Ns,
+    /// Whose habits these are; by default each wait is twice the one before.
+    pub retry_style: RetryStyle,
     /// From the client's send to the engine's queue: network, HTTP, tokenizer. Zero unless it is known.
     pub request_latency: Ns,
     /// From the end of a step to the client's read: detokenizer, HTTP, network. Zero unless it is known.
@@ -95,6 +130,8 @@ pub struct Summary {
     pub failed: u64,
     /// First send of a measured request to the end of the last one.
     pub window: Option<(Ns, Ns)>,
+    /// What the guard counted, where there was one.
+    pub guard: Option<Figures>,
     /// The last moment of the run.
     pub end: Ns,
     /// The engine was stuck, at the end or until a client gave up.
@@ -126,6 +163,7 @@ pub(super) fn summary(server: &Server<'_>, clients: &Clients<'_>, stall: Option<
         completed: counts.completed,
         failed: counts.failed,
         window: counts.window,
+        guard: clients.guard_figures(),
         end,
         stall,
         warnings,

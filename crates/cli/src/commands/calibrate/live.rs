@@ -2,7 +2,7 @@
 
 use super::options;
 use crate::args::calibrate::CalibrateArgs;
-use crate::args::target::{ClientArgs, PatienceArgs, SamplerArgs};
+use crate::args::target::{ClientArgs, PatienceArgs, RetryHabit, SamplerArgs};
 use crate::commands::{directory, live};
 use crate::outcome::usage;
 use crate::printer;
@@ -146,7 +146,12 @@ fn once(
 
 fn drive(plan: &Plan, found: &Preflight) -> Result<Run> {
     let client = ClientArgs {
-        patience: PatienceArgs { timeout: None, first_token_timeout: None, retries: 0 },
+        patience: PatienceArgs {
+            timeout: None,
+            first_token_timeout: None,
+            retries: 0,
+            client_retries: RetryHabit::Doubling,
+        },
         connect_timeout: Duration::from_secs(10),
         token_timeout: None,
         drain_timeout: None,
