@@ -28,11 +28,19 @@ impl StepPrior {
             recomputed: 0,
             entry: Entry::Running,
             context: false,
+            first: false,
             samples: true,
         };
         let decodes: Vec<Scheduled> = (0..running).map(decode).collect();
         let chunk = config.max_num_batched_tokens.min(config.max_model_len).max(1);
-        let prefill = Scheduled { tokens: chunk, computed: 0, entry: Entry::New, context: true, ..decode(0) };
+        let prefill = Scheduled {
+            tokens: chunk,
+            computed: 0,
+            entry: Entry::New,
+            context: true,
+            first: true,
+            ..decode(0)
+        };
         let mut seconds = |requests: &[Scheduled]| {
             let tokens = requests.iter().map(|scheduled| scheduled.tokens).sum();
             let sampling = requests.len() as u32;
