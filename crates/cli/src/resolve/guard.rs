@@ -67,7 +67,6 @@ pub(crate) fn config(args: &GuardArgs) -> Result<GuardConfig> {
         ca_cert: args.ca_cert.clone(),
         log: Some(Arc::new(printer::note)),
         log_all: args.log_all,
-        ..GuardConfig::new("")
     })
 }
 
