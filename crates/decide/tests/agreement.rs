@@ -174,10 +174,12 @@ prop_compose! {
                 backoff: Ns::from_secs(backoff),
                 request_latency: Ns::from_secs(latency),
                 response_latency: Ns::from_secs(latency / 2.0),
+                ..Client::default()
             },
             limits: QueueLimits { max_num_queued_reqs, max_waiting, ..QueueLimits::default() },
             scrape_period: scrape_period.map(Ns::from_secs),
             count_work: true,
+            guard: None,
         }
     }
 }
