@@ -34,6 +34,14 @@ pub struct HostTime {
     pub n: u64,
 }
 
+impl HostTime {
+    /// Standard error of the median, of normal values, in seconds: of this machine, not between machines.
+    pub fn error_s(&self) -> f64 {
+        const OF_MEDIAN: f64 = 1.2533;
+        OF_MEDIAN * self.deviation_s / (self.n as f64).sqrt()
+    }
+}
+
 /// A wait after which the host has slept, in seconds: longer than any decode step, shorter than a prefill of a few thousand
 /// tokens. Shorter prefill steps are left out: their log lines come late, by the time that the next one seems to lack.
 const SLEPT: f64 = 0.015;

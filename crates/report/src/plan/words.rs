@@ -107,8 +107,8 @@ pub(super) const VALUE: Words = w("Value", "取值");
 pub(super) const NO_PREEMPTION: Words = w("no preemption", "零抢占");
 pub(super) const BEST: Words = w("most throughput", "吞吐最高");
 pub(super) const OFF_GRID: Words = w(
-    "{value} has no CUDA graph of its own: batches above the last captured size below it run piecewise, which is slower per step than the size above.",
-    "{value} 没有自己的 CUDA graph：超过前一档捕获尺寸的批次只能分段执行，每步比上一档更慢。",
+    "{value} has no CUDA graph of its own: batches above the last captured size below it run piecewise, which is slower per step than the size above. Keep --max-num-seqs on the size above and say --max-num-active-seqs {value} (vLLM 0.31), or name {value} in --cudagraph-capture-sizes.",
+    "{value} 没有自己的 CUDA graph：超过前一档捕获尺寸的批次只能分段执行，每步比上一档更慢。把 --max-num-seqs 留在上一档，用 --max-num-active-seqs {value}（vLLM 0.31 起）来限制，或把 {value} 写进 --cudagraph-capture-sizes。",
 );
 pub(super) const WINDOW: Words = w(
     "--max-model-len {value}: the longest request of this load. It frees no memory, it stops longer requests.",

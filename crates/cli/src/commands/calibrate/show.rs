@@ -28,12 +28,13 @@ pub(super) fn text(calibration: &Calibration) -> String {
         line(&mut text, format_args!("{name:<18} {:>14.5} {error:>10} {most:>12}", value * 1e6));
     }
     let host = [
-        ("host", Some(profile.host_s).filter(|host| *host > 0.0)),
-        ("host, piecewise", profile.host_piecewise_s),
+        ("host", Some(profile.host_s).filter(|host| *host > 0.0), calibration.host.full),
+        ("host, piecewise", profile.host_piecewise_s, calibration.host.piecewise),
     ];
-    for (name, value) in host {
+    for (name, value, seen) in host {
         if let Some(value) = value {
-            line(&mut text, format_args!("{name:<18} {:>14.1}", value * 1e6));
+            let error = seen.map_or("-".to_owned(), |host| format!("{:.1}", host.error_s() * 1e6));
+            line(&mut text, format_args!("{name:<18} {:>14.1} {error:>10}", value * 1e6));
         }
     }
     line(&mut text, format_args!("\n{:<24} {:>8} {:>12} {:>8}", "region", "steps", "rms, ms", "bias"));
