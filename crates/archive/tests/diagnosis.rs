@@ -94,7 +94,7 @@ fn llama_cpp_waits_for_a_slot() {
     assert_eq!(codes(&found), ["sequence_limit"], "{found:#?}");
     assert_eq!(figure(&found[0], "limit"), 4.0);
     assert!(found[0].remedy.contains("--parallel"), "{}", found[0].remedy);
-    assert!(found[0].title.contains("does not tell its KV usage"), "{}", found[0].title);
+    assert!(found[0].title.contains("does not report its KV usage"), "{}", found[0].title);
 }
 
 /// The client's side alone.

@@ -39,6 +39,7 @@ pub(crate) fn request(run: &mut Run, request: u32, sent: u64, tokens: &[u64]) {
         request,
         intended: ms(sent),
         sent: Some(ms(sent)),
+        first_event: tokens.first().map(|&time| ms(time)),
         first_token: tokens.first().map(|&time| ms(time)),
         last_token: tokens.last().map(|&time| ms(time)),
         end: ms(tokens.last().map_or(sent, |&last| last)),

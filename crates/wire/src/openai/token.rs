@@ -115,14 +115,16 @@ impl TokenMeter {
     /// At the end: which events with an empty text carried a token ([`Carried::Unsettled`]), by the server's total
     /// where that decides it. They are counted from then on.
     ///
-    /// If it does not, those that come before the first token are taken for none (vLLM's V0 engine sends one per
-    /// chunk of the prompt) and those after it for one each (vLLM sends one for a token that is no whole character).
+    /// Without a total each is taken for one: vLLM sends an empty text for a token that is no whole character. A total
+    /// that decides neither way leaves those before the first token as none: vLLM's V0 engine sends one per chunk of
+    /// the prompt.
     pub fn settle(&mut self, completion_tokens: Option<u32>) -> EmptyTexts {
         let (leading, later) = (self.leading_empties, self.later_empties);
         let shown = self.counted.saturating_add(self.unknown);
         let total = completion_tokens.filter(|total| *total > 0);
         let found = EmptyTexts {
-            leading: leading > 0 && total == Some(shown.saturating_add(leading).saturating_add(later)),
+            leading: leading > 0
+                && total.is_none_or(|total| total == shown.saturating_add(leading).saturating_add(later)),
             later: later > 0 && !(total == Some(shown) && shown > 0),
         };
         let carried = if found.leading { leading } else { 0 } + if found.later { later } else { 0 };
@@ -263,8 +265,9 @@ mod tests {
             (vec![FULL, EMPTY, FULL], Some(3), (false, true), 3),
             // A proxy's empty event at the end.
             (vec![FULL, FULL, EMPTY], Some(2), (false, false), 2),
+            // Nothing is said.
+            (vec![EMPTY, FULL, EMPTY, FULL], None, (true, true), 4),
             // Nothing decides.
-            (vec![EMPTY, FULL, EMPTY, FULL], None, (false, true), 3),
             (vec![EMPTY, FULL, EMPTY, FULL], Some(9), (false, true), 3),
         ];
         for (events, total, (leading, later), carried) in cases {

@@ -428,7 +428,7 @@ mod tests {
         assert!(told("a 1\nnot metrics at all").contains("line 2"));
         assert!(told("a{x=\"1} 2").contains("malformed labels"));
         assert!(told("a{x=\"1\"y=\"2\"} 2").contains("malformed labels"));
-        assert!(told("Internal Server Error").contains("no number"));
+        assert!(told("Internal Server Error").contains("expected a number"));
         // Found by fuzzing: what is JSON in the first line was a metric in the second.
         assert!(told("a 1\n[+l 5").contains("line 2"));
         assert!(told("[+l 5").contains("JSON"));

@@ -120,7 +120,7 @@ fn vllm_streams() {
         ),
         ("completions-stream-logprobs", "Token 4, Done 1", 4, None, None),
         ("completions-stream-token-ids", "Token 4, Done 1", 4, Some(4), None),
-        ("completions-stream-detokenized-nothing", "Token 8, Done 1", 8, None, None),
+        ("completions-stream-detokenized-nothing", "Empty 7, Token 1, Done 1", 8, None, None),
         ("chat-stream", "Role 1, Token 24, Done 1", 24, None, None),
         ("chat-stream-usage", "Role 1, Token 24, Usage 1, Done 1", 24, Some(24), Some(usage(28, 24, None))),
         (

@@ -29,8 +29,7 @@ fn times(requests: &[PlannedRequest]) -> Vec<u64> {
 #[test]
 fn prompts_as_they_are_written() {
     let got = requests(PROMPTS, closed(), None);
-    let messages =
-        serde_json::json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]);
+    let messages = serde_json::json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "Hi"}]}]);
     let Prompt::Chat(chat) = &got[1].prompt else { panic!("a chat") };
     assert_eq!(got[0].prompt, Prompt::Text("Say hello.".into()));
     assert_eq!(serde_json::Value::from(chat.messages.clone()), messages);
