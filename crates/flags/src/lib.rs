@@ -75,6 +75,8 @@ pub struct Flag {
     pub with_url: WithUrl,
     /// It does something without `--url`, where the built-in engine runs.
     pub simulated: bool,
+    /// The planner takes it, where it takes its group.
+    pub planned: bool,
     /// vLLM has a flag of this name, so that a restarted server can be given it.
     pub vllm: bool,
     /// What a manifest says in its place.
@@ -110,7 +112,7 @@ impl Flag {
                 Client | Target | Sampling => self.simulated,
             },
             Command::Plan => match self.group {
-                Load | Pace | Engine => true,
+                Load | Pace | Engine => self.planned,
                 Target => {
                     self.simulated
                         || ["url", "api-key-env", "header", "ca-cert", "insecure"].contains(&self.name)

@@ -91,13 +91,13 @@ pub const FLAGS: &[Flag] = &[
     refused("no-scheduler-reserve-full-isl").switch(),
     refused("watermark"),
     refused("enable-mfu-metrics").switch(),
-    // What stands in front of it.
-    refused("guard").not_vllm(),
-    refused("ttft-budget").not_vllm(),
-    refused("output-quantile").not_vllm(),
-    refused("max-wait").not_vllm(),
-    refused("expected-output").not_vllm(),
-    refused("class-headroom").not_vllm(),
+    // What stands in front of it. `plan` has a budget of its own and plans the server alone.
+    built_in("guard").not_planned(),
+    built_in("ttft-budget"),
+    built_in("output-quantile").not_planned(),
+    built_in("max-wait").not_planned(),
+    built_in("expected-output").not_planned(),
+    built_in("class-headroom").not_planned(),
     // What is read of the server beside the load.
     real(Sampling, "metrics-url"),
     both(Sampling, "sample-hz"),
@@ -115,7 +115,16 @@ pub const FLAGS: &[Flag] = &[
 
 /// Acts on a real server and on the built-in engine.
 const fn both(group: Group, name: &'static str) -> Flag {
-    Flag { name, group, switch: false, with_url: WithUrl::Acts, simulated: true, vllm: false, fact: None }
+    Flag {
+        name,
+        group,
+        switch: false,
+        with_url: WithUrl::Acts,
+        simulated: true,
+        planned: true,
+        vllm: false,
+        fact: None,
+    }
 }
 
 /// Acts on a real server alone.
@@ -141,6 +150,10 @@ const fn built_in(name: &'static str) -> Flag {
 impl Flag {
     const fn switch(self) -> Self {
         Self { switch: true, ..self }
+    }
+
+    const fn not_planned(self) -> Self {
+        Self { planned: false, ..self }
     }
 
     const fn not_vllm(self) -> Self {

@@ -1,6 +1,6 @@
 //! `precipice sweep`.
 
-use super::{ConfigArgs, Lang, engine, load, target};
+use super::{ConfigArgs, Lang, engine, guard, load, target};
 use crate::units;
 use clap::ValueEnum;
 use precipice_decide::sweep::Axis;
@@ -26,6 +26,8 @@ pub(crate) struct SweepArgs {
     pub(crate) client: target::ClientArgs,
     #[command(flatten)]
     pub(crate) engine: engine::EngineArgs,
+    #[command(flatten)]
+    pub(crate) guard: guard::SimulatedGuardArgs,
 }
 
 /// What is varied, how often, and where results go.

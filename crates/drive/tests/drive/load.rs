@@ -8,7 +8,7 @@ use precipice_record::{FailureKind, Ns, Phase, Run, RunState};
 use precipice_workload::Arrival;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 fn ok() -> Server {
@@ -36,11 +36,17 @@ fn a_closed_loop_sends_the_whole_plan_and_keeps_its_connections() {
 }
 
 /// The live client and the simulated one begin the clients of a staggered loop at the same times, whatever the threads.
+/// Nobody is answered before all have begun: a client that is free earlier takes the next request at once, in both.
 #[test]
 fn a_staggered_loop_arrives_as_it_does_in_the_simulation() {
     let (clients, spread) = (7, 50_000_000);
-    let server = ok();
     for threads in [1, 2] {
+        let all_here = Barrier::new(clients as usize);
+        let server = Server::start(move |_, stream| {
+            all_here.wait();
+            stream.write_all(good(3).as_bytes()).ok();
+            Then::Keep
+        });
         let mut test = Test::closed(clients, clients);
         test.load.schedule = Schedule::Closed { clients, stagger: Duration::from_nanos(spread) };
         test.load.threads = threads;
@@ -58,18 +64,18 @@ fn a_staggered_loop_arrives_as_it_does_in_the_simulation() {
         };
         let plan = precipice_workload::Plan::new(spec, 1, Some("test"), None).unwrap();
         let mut run = Run::default();
-        simulate(&Setup::default(), &plan, &mut Quick, &mut run).unwrap();
+        simulate(&Setup::default(), &plan, &mut Slow, &mut run).unwrap();
         let simulated: Vec<u64> = run.requests.iter().map(|row| row.intended.0).collect();
         assert_eq!(live.iter().map(|time| time - first).collect::<Vec<_>>(), simulated, "{threads} threads");
     }
 }
 
-/// A server whose steps take a millisecond.
-struct Quick;
+/// A server whose steps take a second.
+struct Slow;
 
-impl StepCost for Quick {
+impl StepCost for Slow {
     fn step_time(&mut self, _: &StepShape<'_>) -> Result<StepTime, StepCostError> {
-        Ok(StepTime { gpu: Ns(1_000_000), host: Ns(0) })
+        Ok(StepTime { gpu: Ns(1_000_000_000), host: Ns(0) })
     }
 }
 

@@ -6,7 +6,9 @@ use super::setup::{Client, Setup};
 use crate::queue_limits::Rejection;
 use crate::scheduler::{NewRequest, Output, Refusal, RequestId};
 use precipice_record::{ChunkRow, FailureKind, Ns, Phase, Sink};
-use precipice_workload::{Arrival, Load, Plan, PlannedRequest, Requests, RetryStyle, Told};
+use precipice_workload::{
+    Arrival, Load, Plan, PlannedRequest, Requests, RetryStyle, Seconds, Told, client_start,
+};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
@@ -23,8 +25,6 @@ pub(super) enum Input {
 pub(super) enum Event {
     /// The next request of an open loop is due.
     Due,
-    /// A client of a staggered closed loop begins.
-    Begin,
     /// A client is free.
     Free,
     /// An attempt reaches the engine.
@@ -72,8 +72,6 @@ pub(super) struct Clients<'a> {
     /// Closed loop: requests that are still of the first wave.
     first_wave: u32,
     busy: u32,
-    /// First requests of a staggered closed loop, in the order in which their clients begin.
-    beginning: VecDeque<PlannedRequest>,
     /// Requests that are due but find all clients busy, with their intended times.
     held: VecDeque<(PlannedRequest, Ns)>,
     pub(super) attempts: Vec<Option<Attempt>>,
@@ -101,7 +99,6 @@ impl<'a> Clients<'a> {
             cap: Some(1),
             first_wave: 0,
             busy: 0,
-            beginning: VecDeque::new(),
             held: VecDeque::new(),
             attempts: Vec::new(),
             again: HashMap::new(),
@@ -131,8 +128,9 @@ impl<'a> Clients<'a> {
             Load::Closed { concurrency, stagger } => {
                 self.cap = Some(*concurrency);
                 self.first_wave = if stagger.is_none() { *concurrency } else { 0 };
-                for _ in 0..*concurrency {
-                    self.push(now, Event::Free);
+                let spread = stagger.map_or(0, Seconds::nanos);
+                for client in 0..u64::from(*concurrency) {
+                    self.push(now + Ns(client_start(spread, client, u64::from(*concurrency))), Event::Free);
                 }
             }
             Load::Open { cap, .. } | Load::Trace { cap, .. } => {
@@ -158,12 +156,19 @@ impl<'a> Clients<'a> {
         self.events.push(Reverse((time, self.serial, event)));
     }
 
+    /// All requests of the load are sent.
+    fn nothing_left(&self) -> bool {
+        matches!(self.stage, Stage::Load) && self.next.is_none() && self.held.is_empty()
+    }
+
     /// When the next thing happens by itself. The patience with an attempt that has ended is nothing that happens: the
     /// run would go on, idle, until the last of them runs out.
     pub(super) fn next_event(&mut self) -> Option<Ns> {
         while let Some(Reverse((time, _, event))) = self.events.peek().copied() {
             match event {
                 Event::GiveUp { key, serial, .. } if self.attempt(key, serial).is_none() => self.events.pop(),
+                // So it is with a client that finds no request left when its turn to begin comes.
+                Event::Free if self.nothing_left() => self.events.pop(),
                 _ => return Some(time),
             };
         }
@@ -191,11 +196,6 @@ impl<'a> Clients<'a> {
                     } else {
                         self.send(planned, 0, time, time);
                     }
-                }
-            }
-            Event::Begin => {
-                if let Some(planned) = self.beginning.pop_front() {
-                    self.send(planned, 0, time, time);
                 }
             }
             Event::Free => self.serve_next(time),
@@ -228,13 +228,7 @@ impl<'a> Clients<'a> {
             Stage::Warmup | Stage::Load => {
                 let Some(planned) = self.next.take() else { return };
                 self.next = self.requests.next();
-                match planned.arrival {
-                    Arrival::At(at) if self.start + Ns(at) > time => {
-                        self.beginning.push_back(planned);
-                        self.push(self.start + Ns(at), Event::Begin);
-                    }
-                    _ => self.send(planned, 0, time, time),
-                }
+                self.send(planned, 0, time, time);
             }
         }
     }
