@@ -44,5 +44,5 @@ assert (state["in_flight"], state["lease_leaks"], state["ledger_empty"]) == (0, 
 PY
 kill -TERM "$guard"
 wait "$guard"
-grep -q '"event":"stopped","drained":true' "$work/guard.log"
+grep -q '"drained":true,"event":"stopped"' "$work/guard.log"
 echo "ok 60-guard-serve"
