@@ -2,8 +2,9 @@
 
 use crate::client::ClientPart;
 use crate::findings::{Basis, CapacityFindings, ResidentEstimate};
+use precipice_dialect::{Meaning, known};
 use precipice_engine::catalog::{Deployment, KvDtype, ModelShape};
-use precipice_record::{KvPoolFacts, RequestRow, Run, ServerFacts, Source};
+use precipice_record::{KvPoolFacts, RequestRow, Run, Series, ServerFacts, Source};
 
 /// Quantile of the normal distribution behind "95 % confidence" on one side.
 pub const Z95: f64 = 1.644_853_626_951_472_2;
@@ -15,9 +16,11 @@ pub(crate) fn analyze(
     replicas: u64,
     running_mean: Option<f64>,
 ) -> CapacityFindings {
-    let facts = &run.manifest.server;
-    let seen = Some(replicas).filter(|&replicas| replicas > 0);
-    let replicas = replicas.max(1);
+    let facts = &facts(run);
+    // A page or a log of one engine may be all that is seen of several.
+    let told = facts.data_parallel_size().map_or(0, u64::from);
+    let seen = Some(replicas.max(told)).filter(|&replicas| replicas > 0);
+    let replicas = seen.unwrap_or(1);
     // A simulated server states bytes of all its GPUs.
     let simulated = run.manifest.source == Source::Simulated;
     let pool = pool_tokens(facts).map(|tokens| tokens * replicas);
@@ -76,6 +79,18 @@ impl ResidentEstimate {
     }
 }
 
+/// What is known of the server, with the pool that a gauge of its page states where nothing else does (SGLang).
+pub(crate) fn facts(run: &Run) -> ServerFacts {
+    let mut facts = run.manifest.server.clone();
+    if pool_tokens(&facts).is_none() {
+        let is = |series: &Series| known(&series.name).is_some_and(|k| k.meaning == Meaning::KvTokensTotal);
+        let first = (0..).zip(&run.samples.series).find(|(_, series)| is(series)).map(|(id, _)| id);
+        let tokens = first.and_then(|id| run.samples.of(id).last()).map(|(_, value)| value);
+        facts.kv.get_or_insert_default().tokens = tokens.filter(|&value| value >= 1.0).map(|v| v as u64);
+    }
+    facts
+}
+
 /// Tokens of the pool of one replica, the null block included, as vLLM logs it.
 pub(crate) fn pool_tokens(facts: &ServerFacts) -> Option<u64> {
     let kv = facts.kv.as_ref()?;
@@ -108,7 +123,7 @@ fn kv_bytes_per_token(facts: &ServerFacts) -> Option<(u64, Basis)> {
 }
 
 fn by_shape(facts: &ServerFacts, kv: &KvPoolFacts) -> Option<u64> {
-    let shape = ModelShape::from_config(facts.model_config.as_ref()?).ok()?;
+    let shape = ModelShape::from_config(facts.model_config.as_ref()?).ok()?.served_as(facts.dtype());
     let dtype: KvDtype = kv.cache_dtype.as_deref().unwrap_or("auto").parse().ok()?;
     let deployment =
         Deployment::new(shape).with_tensor_parallel(facts.tensor_parallel_size.unwrap_or(1)).ok()?;

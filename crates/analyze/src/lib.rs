@@ -78,7 +78,7 @@ pub struct Analysis {
 pub fn analyze(run: &Run, options: &Options) -> Analysis {
     let window = Window::of(run);
     let client = client::analyze(run, window, options);
-    let pool_tokens = capacity::pool_tokens(&run.manifest.server).map(|tokens| tokens as f64);
+    let pool_tokens = capacity::pool_tokens(&capacity::facts(run)).map(|tokens| tokens as f64);
     let server = server::analyze(run, window, &client, pool_tokens);
     let replicas = server.replicas.len() as u64;
     let capacity = capacity::analyze(run, &client, replicas, server.findings.running.mean);

@@ -16,6 +16,7 @@ pub(crate) fn deployment(facts: &ServerFacts) -> Result<Deployment, Reason> {
         (None, Some(name)) => known_shape(name).map_err(|_| Reason::ModelUnknown)?,
         (None, None) => return Err(Reason::ModelUnknown),
     };
+    let shape = shape.served_as(facts.dtype());
     let parallel = |name: &str| facts.other.get(name).and_then(Value::as_u64).is_some_and(|size| size > 1);
     if parallel("pipeline_parallel_size") || parallel("data_parallel_size") {
         return Err(Reason::ParallelismNotCounted);

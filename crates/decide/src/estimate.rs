@@ -56,6 +56,12 @@ impl Estimate {
         Some(Self { value: mean, low: if mean >= 0.0 { low.max(0.0) } else { low }, high, how })
     }
 
+    /// So many times it.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self { value: self.value * factor, low: self.low * factor, high: self.high * factor, ..self }
+    }
+
     /// `value ± half` of it, relative; 0 where exact.
     pub fn relative_half_width(&self) -> f64 {
         if self.value == 0.0 { 0.0 } else { (self.high - self.low) / (2.0 * self.value.abs()) }

@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock};
 
 fn inputs(spec: Spec) -> Inputs {
     Inputs {
+        engines: 1,
         model: "Qwen2.5-7B".to_owned(),
         gpu: Some("RTX 4090".to_owned()),
         machine: Machine {
@@ -177,4 +178,23 @@ fn a_queue_cap_keeps_the_budget_with_seeds_that_it_was_not_chosen_by() {
     assert!(kept < 10_000.0 && mean > 10_000.0, "{kept} ms with {cap}, {mean} ms by the mean wait");
     let Estimate { low, high, .. } = queue.checked.as_ref().unwrap().ttft_ms_p99.unwrap();
     assert!((low..=high).contains(&kept), "{kept} ms is outside of {low} to {high}");
+}
+
+#[test]
+fn data_parallel_engines_are_planned_as_one_under_its_share() {
+    let one = planned(Spec::closed(8, 32, 6144, 512));
+    let two = plan_of(&Inputs { engines: 2, ..inputs(Spec::closed(16, 64, 6144, 512)) });
+    assert_eq!((two.server.data_parallel_size, two.load.concurrency, two.load.requests), (2, Some(16), 64));
+    assert_eq!(two.kv.pool_tokens.value, 2.0 * one.kv.pool_tokens.value);
+    assert_eq!(two.kv.oversubscription, one.kv.oversubscription);
+    assert_eq!(two.fit.safe.value, 2.0 * one.fit.safe.value);
+    assert_eq!((two.asked.concurrency, two.asked.ttft_ms_p50), (Some(16), one.asked.ttft_ms_p50));
+    let throughput = |plan: &Planned| plan.asked.output_throughput.unwrap().value;
+    near(throughput(&two), 2.0 * throughput(&one), 1e-9);
+    let begins = |plan: &Planned| plan.cliff.concurrency.waiting.unwrap().value;
+    assert_eq!((begins(&two), two.cliff.verdict), (2.0 * begins(&one), one.cliff.verdict));
+    // A third engine takes a third of the load of two.
+    let more = two.what_if.iter().find(|what| what.change == Change::OneMoreReplica).unwrap();
+    near(more.pool_tokens, 1.5 * two.kv.pool_tokens.value, 1e-9);
+    assert!(more.level.ttft_ms_p50.unwrap().value <= two.asked.ttft_ms_p50.unwrap().value);
 }

@@ -185,6 +185,16 @@ fn known_engine<'de, D: Deserializer<'de>>(name: D) -> Result<Option<Engine>, D:
 }
 
 impl ServerFacts {
+    /// Data-parallel engines behind the server's address, where it or its log says so. [`Self::kv`] is of one of them.
+    pub fn data_parallel_size(&self) -> Option<u32> {
+        self.other.get("data_parallel_size")?.as_u64()?.try_into().ok()
+    }
+
+    /// Type of the model's weights as the server was started, where its log says so (`bfloat16`, `float32`).
+    pub fn dtype(&self) -> Option<&str> {
+        self.other.get("dtype")?.as_str()
+    }
+
     /// Takes from `other` what is absent here.
     pub fn complete(&mut self, other: Self) {
         fn fill<T>(mine: &mut Option<T>, theirs: Option<T>) {

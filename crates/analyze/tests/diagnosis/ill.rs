@@ -3,8 +3,8 @@
 use crate::simulated::{Steps, Ward, codes, diagnosis, figure, replicated, the};
 use precipice_analyze::findings::Severity;
 use precipice_analyze::{Options, Slo};
-use precipice_engine::EngineConfig;
 use precipice_engine::virtual_time::Client;
+use precipice_engine::{EngineConfig, VllmVersion};
 use precipice_record::{ClientAudit, FailureKind, Ns, Warning, WarningCode};
 use precipice_workload::{Gaps, Lengths, Load, Rate, SharedPrefix, Spec};
 
@@ -145,7 +145,10 @@ fn a_request_that_can_never_fit() {
     // A window of 1024 tokens in a pool of as many: the null block makes it one block short.
     let ward = Ward {
         spec: Spec::closed(4, 8, 1010, 14),
-        engine: engine(|e| (e.num_gpu_blocks, e.max_model_len) = (64, 1024)),
+        // Since 0.29 vLLM refuses to start with such a pool.
+        engine: engine(|e| {
+            (e.num_gpu_blocks, e.max_model_len, e.vllm_version) = (64, 1024, VllmVersion::V0_28);
+        }),
         client: Client { timeout: Some(Ns(60_000_000_000)), ..Client::default() },
         ..Ward::default()
     };

@@ -49,18 +49,19 @@ fn from_vllm(log: LogFacts, text: &str, facts: &mut ServerFacts) {
     let shape = Shape::read(text);
     facts.model_config = shape.config(log.architecture.as_deref());
     facts.kv = Some(KvPoolFacts {
-        num_gpu_blocks: log.num_gpu_blocks_override,
+        num_gpu_blocks: log.num_gpu_blocks_override.or(log.num_gpu_blocks),
         block_size: log.block_size,
         tokens: log.kv_cache_tokens,
         bytes: log.kv_cache_bytes,
         max_concurrency: log.max_concurrency,
         bytes_per_token: shape.kv_bytes_per_token(),
-        cache_dtype: log.engine_config.get("kv_cache_dtype").and_then(Value::as_str).map(str::to_owned),
+        cache_dtype: log.kv_cache_dtype,
     });
-    let others: [(&str, Option<Value>); 11] = [
+    let others: [(&str, Option<Value>); 12] = [
         ("async_scheduling_basis", by_default.then(|| "default of the version".into())),
+        ("dtype", log.dtype.map(Value::from)),
         ("pipeline_parallel_size", engine_config("pipeline_parallel_size")),
-        ("data_parallel_size", engine_config("data_parallel_size")),
+        ("data_parallel_size", log.data_parallel_size.map(Value::from)),
         ("speculative_config", engine_config("speculative_config")),
         ("non_default_args", Some(log.non_default_args).filter(|args| !args.is_empty()).map(Value::Object)),
         ("scheduling_policy", log.scheduling_policy.map(Value::from)),

@@ -30,6 +30,9 @@ pub(crate) struct PlanArgs {
     pub(crate) engine: engine::EngineArgs,
     #[command(flatten)]
     pub(crate) preset: engine::PresetArgs,
+    /// Data-parallel engines behind the server's address, each with a pool of its own [default: as the server says, else 1]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Engine")]
+    pub(crate) data_parallel_size: Option<u32>,
     /// Time to first token that clients put up with; the queue cap follows from it
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time, help_heading = "Plan")]
     pub(crate) ttft_budget: Duration,

@@ -25,10 +25,11 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
 fn inputs(args: &PlanArgs) -> Result<(Inputs, Vec<Warning>)> {
     // The same flags give the same plan: prompts need no salt of their own.
     let load = resolve::load::workload(&args.load, "simulated")?;
-    let Subject { server, pool, warnings } = subject(args, &load.facts())?;
+    let Subject { server, engines, pool, warnings } = subject(args, &load.facts())?;
     let inputs = Inputs {
         model: server.model.name.clone(),
         gpu: Some(server.gpu.name.clone()),
+        engines,
         pool,
         machine: Machine { deployment: server.deployment, times: server.times, engine: server.config },
         load,

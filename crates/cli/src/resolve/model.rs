@@ -106,9 +106,11 @@ pub(crate) fn served(facts: &ServerFacts, overrides: Option<&str>) -> Result<Opt
     let overrides = overrides.map(fields).transpose()?;
     let names = || [&facts.model_root, &facts.model].into_iter().flatten();
     let known = || names().find_map(|name| catalog::known_model(name).ok());
+    // A server on this machine names the directory that it was loaded from.
+    let local = || names().find_map(|name| Some((name.clone(), config_in(Path::new(name))?)));
     let found = match facts.model_config.clone() {
         Some(config) => names().last().map(|name| (name.clone(), config)),
-        None => known().map(|known| (known.name, known.config)),
+        None => local().or_else(|| known().map(|known| (known.name, known.config))),
     };
     Ok(found.and_then(|(name, config)| {
         let config = match &overrides {
@@ -117,6 +119,12 @@ pub(crate) fn served(facts: &ServerFacts, overrides: Option<&str>) -> Result<Opt
         };
         Some(Model { shape: ModelShape::from_config(&config).ok()?, name, config })
     }))
+}
+
+/// The `config.json` of a directory, where it is one and holds one.
+fn config_in(directory: &Path) -> Option<Value> {
+    let bytes = std::fs::read(directory.join("config.json")).ok()?;
+    serde_json::from_slice(&bytes).ok().filter(Value::is_object)
 }
 
 /// The `config.json` of a model that the catalog knows by the name under which it is served.

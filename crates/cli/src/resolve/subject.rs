@@ -21,6 +21,8 @@ const ROUNDING: f64 = 0.05;
 pub(crate) struct Subject {
     /// Its decisions and step times.
     pub(crate) server: SimulatedServer,
+    /// Data-parallel engines, each such a server.
+    pub(crate) engines: u32,
     /// Where the size of its pool comes from.
     pub(crate) pool: PoolSource,
     /// What was assumed of it, and what does not fit together.
@@ -36,7 +38,7 @@ pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
         }
         let pool = server.pool_source(&args.engine);
         let warnings = not_exact(&server.deployment.shape, None).into_iter().collect();
-        return Ok(Subject { server, pool, warnings });
+        return Ok(Subject { server, engines: args.data_parallel_size.unwrap_or(1), pool, warnings });
     };
     let source = if args.url.is_some() { "--url" } else { "--server-log" };
     let flags = engine::described(&args.engine, &said);
@@ -46,11 +48,12 @@ pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
         return Err(usage(no_pool(url, args.metrics_url.as_deref())));
     }
     let overrides = flags.hf_overrides.as_deref();
-    let model = if model::is_named(&args.model) {
+    let mut model = if model::is_named(&args.model) {
         model::named(&args.model, None, overrides)?
     } else {
         model::served(&said, overrides)?.ok_or_else(|| usage(unknown_model(source, &said)))?
     };
+    model.shape = model.shape.served_as(said.dtype());
     if flags.gpu.is_none() && flags.gpu_memory.is_none() && flags.profile.is_none() {
         return Err(usage(format!(
             "{source}: it does not say which GPU the server runs on: give --gpu NAME, or --profile, or --gpu-memory, \
@@ -69,7 +72,8 @@ pub(crate) fn subject(args: &PlanArgs, load: &Facts) -> Result<Subject> {
         .into_iter()
         .flatten()
         .collect();
-    Ok(Subject { server, pool, warnings })
+    let engines = args.data_parallel_size.or_else(|| said.data_parallel_size()).unwrap_or(1);
+    Ok(Subject { server, engines, pool, warnings })
 }
 
 /// What the server and its log say; the server wins. Absent where neither was named.
@@ -121,7 +125,8 @@ fn unknown_model(source: &str, said: &ServerFacts) -> String {
         (None, _) => "a model without a name".to_owned(),
     };
     format!(
-        "{source}: the server has {name}, whose shape the catalog does not know: give it with --model-config NAME|config.json"
+        "{source}: the server has {name}, whose shape neither the catalog nor a config.json here tells: give it with --model-config NAME|config.json (the \
+         config.json lies beside the model's weights)"
     )
 }
 

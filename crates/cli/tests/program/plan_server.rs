@@ -136,3 +136,32 @@ fn what_a_server_does_not_say_is_asked_for_by_the_flag() {
     ]);
     assert_eq!(plan(&["--url", &twice, "--gpu", "H100"], dir.path())["server"]["model"], "Qwen/Qwen2.5-7B");
 }
+
+/// Each log of the wild, with what it states of the pool, of its concurrency and of its engines.
+#[test]
+fn the_pool_of_a_log_is_the_plans() {
+    let dir = TempDir::new().unwrap();
+    let logs = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/data/vllm_log");
+    for (name, tokens, engines, flags) in [
+        ("base", 82_848.0, 1, &[][..]),
+        ("ansi", 82_848.0, 1, &[]),
+        ("k8s", 82_848.0, 1, &[]),
+        ("docker-compose", 82_848.0, 1, &[]),
+        ("dp2", 2.0 * 82_848.0, 2, &[]),
+        ("new28", 268_560.0, 1, &["--model-config", "Qwen3-0.6B"]),
+        ("v0", 31_232.0, 1, &[]),
+        ("v1early", 22_096.0, 1, &[]),
+    ] {
+        let log = format!("{logs}/{name}.log");
+        let load = ["--gpu", "H200", "-c", "1", "-n", "2", "--input-tokens", "100", "--output-tokens", "10"];
+        let args =
+            [&["plan", "--json", "-q", "--seeds", "1", "--server-log", &log], &load[..], flags].concat();
+        let plan = json(&args, dir.path());
+        let pool = &plan["kv"]["pool_tokens"];
+        assert_eq!((&pool["value"], &pool["how"]), (&tokens.into(), &"reported".into()), "{name}");
+        assert_eq!(plan["server"]["data_parallel_size"], engines, "{name}");
+        if plan["server"]["model"].as_str().is_some_and(|model| model.contains("Qwen3-8B")) {
+            assert_eq!(plan["server"]["engine"]["max_num_batched_tokens"], 4096, "{name}");
+        }
+    }
+}

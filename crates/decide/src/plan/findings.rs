@@ -47,6 +47,9 @@ pub struct ServerSummary {
     pub gpu: Option<String>,
     /// GPUs that share each layer.
     pub tensor_parallel_size: u32,
+    /// Engines behind one address, each with a pool of its own; figures are of all of them together, settings of each.
+    #[serde(default = "one")]
+    pub data_parallel_size: u32,
     /// `--kv-cache-dtype`
     pub kv_cache_dtype: String,
     /// The engine's settings.
@@ -61,6 +64,10 @@ pub struct ServerSummary {
     pub step_time_error_why: String,
     /// Repeats of each simulation.
     pub seeds: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// A load in a few numbers.

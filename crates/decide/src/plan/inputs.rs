@@ -81,6 +81,8 @@ pub struct Inputs {
     pub gpu: Option<String>,
     /// The server as it is now.
     pub machine: Machine,
+    /// Data-parallel engines, each such a machine with such a pool; 0 is 1.
+    pub engines: u32,
     /// Where its KV pool comes from.
     pub pool: PoolSource,
     /// The load that is asked for.

@@ -9,6 +9,7 @@
 //! | `findings` | [`Planned`], what it says |
 //! | `bench` | many simulations, on all cores |
 //! | `fit` | KV bytes and how many requests fit |
+//! | `engines` | data-parallel engines behind one address |
 //! | `cliff` | where waiting and preemption begin |
 //! | `ladder` | loads from light to heavy |
 //! | `recommend` | what to set |
@@ -17,6 +18,7 @@
 
 mod bench;
 mod cliff;
+mod engines;
 pub mod findings;
 mod fit;
 mod inputs;
@@ -53,6 +55,15 @@ pub enum PlanError {
         "--data: its prompts are texts, and their tokens are not known; give lengths with --input-tokens instead"
     )]
     Texts,
+    /// Arrivals of a file cannot be shared out.
+    #[error(
+        "the server has {engines} data-parallel engines, and the arrivals of a trace cannot be shared out over them: give a \
+         load with --rate or -c, or plan for one engine with --data-parallel-size 1 and its part of the trace"
+    )]
+    Trace {
+        /// Engines of the server.
+        engines: u32,
+    },
 }
 
 /// Makes a plan. `progress` gets how many simulations are done.
@@ -60,6 +71,16 @@ pub enum PlanError {
 /// # Errors
 /// When the load cannot be made or the engine refuses the settings.
 pub fn plan(inputs: &Inputs, progress: &mut dyn FnMut(usize)) -> Result<Planned, PlanError> {
+    if inputs.engines <= 1 {
+        return plan_of_one(inputs, progress);
+    }
+    let asked = load_summary(inputs, &inputs.load.facts())?;
+    let one = plan_of_one(&inputs.of_one_engine()?, progress)?;
+    Ok(engines::of_all(one, inputs.engines, asked))
+}
+
+/// The plan of one engine under the load of `inputs`.
+fn plan_of_one(inputs: &Inputs, progress: &mut dyn FnMut(usize)) -> Result<Planned, PlanError> {
     let facts = inputs.load.facts();
     let load = load_summary(inputs, &facts)?;
     let (kv, fit) = fit::fit(inputs, &load)?;
@@ -153,6 +174,7 @@ fn server_summary(inputs: &Inputs) -> ServerSummary {
         model: inputs.model.clone(),
         gpu: inputs.gpu.clone(),
         tensor_parallel_size: inputs.machine.deployment.tensor_parallel,
+        data_parallel_size: inputs.engines.max(1),
         kv_cache_dtype: inputs.machine.deployment.kv_dtype.to_string(),
         engine: inputs.machine.engine.clone(),
         step_times: match &inputs.machine.times {

@@ -2,11 +2,12 @@
 
 use super::PlanError;
 use super::bench::{Bench, Case, Part};
+use super::engines::{share, times};
 use super::findings::{Change, Level, WhatIf};
 use crate::estimate::Estimate;
 use crate::machine::Machine;
 use precipice_engine::catalog::KvDtype;
-use precipice_workload::{Load, Rate};
+use precipice_workload::Load;
 
 /// Each change under the load that was asked for.
 pub(super) fn what_if(bench: &mut Bench<'_>, asked: &Case, now: &Level) -> Result<Vec<WhatIf>, PlanError> {
@@ -18,8 +19,13 @@ pub(super) fn what_if(bench: &mut Bench<'_>, asked: &Case, now: &Level) -> Resul
     if let Some(machine) = fp8(machine) {
         changes.push((Change::Fp8Kv, Case { machine, ..asked.clone() }));
     }
-    if let Some(half) = half(asked) {
-        changes.push((Change::OneMoreReplica, half));
+    // One engine more than there are; a lone client has nothing to share.
+    let engines = bench.inputs.engines.max(1);
+    let shared = share(&asked.load, (engines, engines + 1));
+    if let Some(load) = shared.filter(|_| !matches!(asked.load, Load::Closed { concurrency: ..2, .. })) {
+        let requests = (u64::from(asked.requests) * u64::from(engines)).div_ceil(u64::from(engines) + 1);
+        let requests = u32::try_from(requests).unwrap_or(u32::MAX);
+        changes.push((Change::OneMoreReplica, Case { load, requests, ..asked.clone() }));
     }
     let cases: Vec<Case> = changes.iter().map(|(_, case)| case.clone()).collect();
     let levels = bench.levels(&cases, Part::Whole)?;
@@ -31,8 +37,9 @@ pub(super) fn what_if(bench: &mut Bench<'_>, asked: &Case, now: &Level) -> Resul
         .into_iter()
         .zip(levels)
         .map(|((change, case), level)| {
-            let replicas = if change == Change::OneMoreReplica { 2.0 } else { 1.0 };
-            let level = if change == Change::OneMoreReplica { both(&level) } else { level };
+            let grown = if change == Change::OneMoreReplica { (engines + 1, engines) } else { (1, 1) };
+            let replicas = f64::from(grown.0) / f64::from(grown.1);
+            let level = times(&level, grown);
             let engine = &case.machine.engine;
             WhatIf {
                 change,
@@ -59,43 +66,4 @@ fn fp8(machine: &Machine) -> Option<Machine> {
         machine.deployment = deployment;
         machine
     })
-}
-
-/// Half the load: every second client, or every second arrival. A trace cannot be halved.
-fn half(asked: &Case) -> Option<Case> {
-    let load = match &asked.load {
-        Load::Closed { concurrency, stagger } if *concurrency > 1 => {
-            Load::Closed { concurrency: concurrency.div_ceil(2), stagger: *stagger }
-        }
-        Load::Open { rate, gaps, cap } if rate.ramp.is_none() => Load::Open {
-            rate: Rate::constant(rate.per_s / 2.0),
-            gaps: *gaps,
-            cap: cap.map(|cap| cap.div_ceil(2)),
-        },
-        _ => return None,
-    };
-    Some(Case { load, requests: asked.requests.div_ceil(2), ..asked.clone() })
-}
-
-/// Two servers that each see this.
-fn both(level: &Level) -> Level {
-    let twice = |estimate: Option<Estimate>| {
-        estimate.map(|one| Estimate {
-            value: 2.0 * one.value,
-            low: 2.0 * one.low,
-            high: 2.0 * one.high,
-            ..one
-        })
-    };
-    Level {
-        concurrency: level.concurrency.map(|clients| 2 * clients),
-        rate_per_s: level.rate_per_s.map(|rate| 2.0 * rate),
-        request_throughput: twice(level.request_throughput),
-        output_throughput: twice(level.output_throughput),
-        running: twice(level.running),
-        waiting: twice(level.waiting),
-        preemptions: twice(level.preemptions),
-        preemptions_per_minute: twice(level.preemptions_per_minute),
-        ..level.clone()
-    }
 }

@@ -129,6 +129,18 @@ impl ModelShape {
         Ok(shape)
     }
 
+    /// The same in the type that a server was started with (`--dtype`), which decides the bytes of KV and of weights that are
+    /// not quantised. `auto`, an unknown name and none leave the model's own.
+    #[must_use]
+    pub fn served_as(mut self, dtype: Option<&str>) -> Self {
+        self.dtype_bytes = match dtype {
+            Some("float32" | "float") => 4,
+            Some("bfloat16" | "float16" | "half") => 2,
+            _ => self.dtype_bytes,
+        };
+        self
+    }
+
     /// Refuses sizes whose product no integer holds: 10^16 parameters are a typing error.
     fn plausible(&self) -> Result<(), CatalogError> {
         let hidden = self.hidden as f64;

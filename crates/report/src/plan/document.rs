@@ -20,7 +20,11 @@ pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
         gpu => gpu.unwrap_or(UNKNOWN).to_owned(),
     };
     let fact = |name: Words, value: String| (name.line(lang, &[]), value);
-    Document {
+    let engines = (server.data_parallel_size > 1).then(|| {
+        let n = [("n", server.data_parallel_size.to_string())];
+        fact(words::ENGINES, words::ENGINES_TEXT.line(lang, &n).flat())
+    });
+    let mut document = Document {
         lang,
         title,
         verdict: verdict(plan, lang),
@@ -47,7 +51,9 @@ pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
             what_if(plan, lang),
             basis(plan, lang),
         ],
-    }
+    };
+    document.facts.splice(2..2, engines);
+    document
 }
 
 /// What was asked for, in words.

@@ -40,6 +40,7 @@ mod tests {
     /// A small pool, so that the cliff comes early and the test is over soon.
     fn planned() -> Planned {
         let inputs = Inputs {
+            engines: 1,
             model: "Qwen2.5-7B".to_owned(),
             gpu: Some("RTX 4090".to_owned()),
             machine: Machine {

@@ -44,6 +44,11 @@ pub(super) const LOAD: Words = w("Load", "负载");
 pub(super) const LOAD_TEXT: Words =
     w("{load}, {input} in / {output} out", "{load}，输入 {input} / 输出 {output}");
 pub(super) const LIMITS: Words = w("Limits", "上限");
+pub(super) const ENGINES: Words = w("Engines", "引擎");
+pub(super) const ENGINES_TEXT: Words = w(
+    "{n} (data parallel): figures are of all together, limits of each",
+    "{n} 个（数据并行）：数字是全部合计，上限是每个引擎的",
+);
 pub(super) const TIMES: Words = w("Step times", "每步耗时");
 
 pub(super) const FIT: Words = w("How many fit", "能装几条");

@@ -1,7 +1,8 @@
 //! What the start-up says of the server.
 
-use super::{between, count, python, undecorated};
+use super::{between, count, python, undecorated, unwrapped};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// Facts from the start-up lines of a log. What no line says is absent.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,10 +23,18 @@ pub struct LogFacts {
     pub max_num_seqs: Option<u32>,
     /// Most tokens per step.
     pub max_num_batched_tokens: Option<u32>,
-    /// Tokens of the KV pool, vLLM's null block counted in.
+    /// Tokens of the KV pool of one engine, vLLM's null block counted in.
     pub kv_cache_tokens: Option<u64>,
+    /// Blocks of that pool, where they are logged instead of tokens (V0, and V1 before 0.8).
+    pub num_gpu_blocks: Option<u64>,
+    /// Data-parallel engines, by their configuration or by how many logged a pool.
+    pub data_parallel_size: Option<u32>,
     /// Bytes of the KV pool, where they were given or logged.
     pub kv_cache_bytes: Option<u64>,
+    /// `auto`, `fp8`, ...
+    pub kv_cache_dtype: Option<String>,
+    /// Type of the model's weights and activations, such as `bfloat16`.
+    pub dtype: Option<String>,
     /// `Maximum concurrency for ... tokens per request`.
     pub max_concurrency: Option<f64>,
     /// Tokens a block.
@@ -56,6 +65,8 @@ pub struct LogFacts {
     pub model_gib: Option<f64>,
     /// The lines that the facts come from.
     pub lines: Vec<String>,
+    /// Engines that logged a pool, by what stands before their lines.
+    engines: BTreeSet<String>,
 }
 
 /// Longest line that is kept in [`LogFacts::lines`], in bytes; the engine's configuration is longer.
@@ -68,8 +79,9 @@ impl LogFacts {
     pub fn read(log: &str) -> Self {
         let mut facts = Self::default();
         for line in log.lines() {
-            facts.line(line);
+            facts.line(&unwrapped(line));
         }
+        facts.settle();
         facts
     }
 
@@ -94,9 +106,34 @@ impl LogFacts {
         })
     }
 
+    /// What several lines say together: older logs state blocks, a concurrency and a window, which give the tokens of a
+    /// block, and with them those of the pool.
+    fn settle(&mut self) {
+        let by_concurrency = || {
+            let tokens = self.max_concurrency? * f64::from(self.max_model_len?);
+            let block = (tokens / self.num_gpu_blocks? as f64 / 8.0).round() * 8.0;
+            let rounding = 0.006 / self.max_concurrency? + 0.01;
+            let fits = (tokens / self.num_gpu_blocks? as f64 / block - 1.0).abs() < rounding;
+            (fits && block >= 8.0).then_some(block as u32)
+        };
+        self.block_size = self.block_size.or_else(by_concurrency);
+        self.kv_cache_tokens =
+            self.kv_cache_tokens.or_else(|| self.num_gpu_blocks?.checked_mul(u64::from(self.block_size?)));
+        // One engine logs its pool once; tensor-parallel workers of old versions do as well, in one engine.
+        let engines = u32::try_from(self.engines.len()).unwrap_or(u32::MAX);
+        if engines > 1 {
+            self.data_parallel_size = self.data_parallel_size.max(Some(engines));
+        }
+    }
+
     /// Takes one line and says whether it held a fact.
     pub fn line(&mut self, line: &str) -> bool {
         let message = undecorated(line).message.trim();
+        if message.contains("KV cache size: ")
+            && let Some((_, name)) = line.split_once("(EngineCore")
+        {
+            self.engines.insert(name.split_once(')').map_or(name, |(name, _)| name).to_owned());
+        }
         let held = self.identity(message)
             || self.pool(message)
             || self.scheduling(message)
@@ -129,6 +166,11 @@ impl LogFacts {
             }
             return false;
         }
+        // The line of 0.28, without a banner on a pipe.
+        if let Some(version) = message.strip_prefix("version ").filter(|rest| !rest.contains(' ')) {
+            self.version.get_or_insert_with(|| version.to_owned());
+            return true;
+        }
         if let Some(args) = between(message, "non-default args: ", "") {
             if let Some(Value::Object(args)) = python::literal(args) {
                 self.take_settings(&args);
@@ -136,12 +178,17 @@ impl LogFacts {
             }
             return true;
         }
-        if let Some(rest) = between(message, "Initializing a V", "") {
+        // "a V1 LLM engine (v0.7.0)", of V0 "an LLM engine (v0.6.4)".
+        if let Some(rest) =
+            between(message, "Initializing a", "").filter(|rest| rest.contains("LLM engine (v"))
+        {
             if let Some(version) = between(rest, "(v", ")") {
                 self.version.get_or_insert_with(|| version.to_owned());
             }
             if let Some(config) = between(rest, "with config: ", "") {
-                let config = python::assignments(config);
+                // V0 closes a bracket that it never opened.
+                let open = config.matches('(').count() < config.matches(')').count();
+                let config = python::assignments(if open { config.trim_end_matches(')') } else { config });
                 self.take_settings(&config);
                 if let Some(compilation) = config.get("compilation_config") {
                     self.take_compilation(compilation);
@@ -158,11 +205,17 @@ impl LogFacts {
     }
 
     fn pool(&mut self, message: &str) -> bool {
-        if let Some(tokens) = between(message, "KV cache size: ", " tokens").and_then(count) {
+        let tokens = between(message, "KV cache size: ", " tokens").and_then(count);
+        if let Some(tokens) = tokens {
             // Each data-parallel engine logs its own; they are alike.
             self.kv_cache_tokens.get_or_insert(tokens);
-            return true;
         }
+        if let Some(rest) = between(message, "# GPU blocks: ", "") {
+            let blocks = rest.split(',').next().and_then(count);
+            self.num_gpu_blocks = self.num_gpu_blocks.or(blocks);
+            return blocks.is_some();
+        }
+        // Since 0.28 on the line of the pool.
         if let Some(rest) = between(message, "Maximum concurrency for ", "") {
             if let Some(times) = between(rest, "per request: ", "x").and_then(|times| times.parse().ok()) {
                 self.max_concurrency.get_or_insert(times);
@@ -170,6 +223,9 @@ impl LogFacts {
             if let Some(tokens) = rest.split_once(" tokens").and_then(|(tokens, _)| count(tokens)) {
                 self.max_model_len = self.max_model_len.or_else(|| tokens.try_into().ok());
             }
+            return true;
+        }
+        if tokens.is_some() {
             return true;
         }
         if let Some(gib) =
@@ -229,7 +285,10 @@ impl LogFacts {
                 return true;
             }
         }
-        if let Some(gib) = between(message, "Model loading took ", " GiB").and_then(|gib| gib.parse().ok()) {
+        // "Model loading took 14.29 GiB", of older versions "Loading model weights took 14.9888 GB", in GiB as well.
+        let took = between(message, "Model loading took ", " GiB")
+            .or_else(|| between(message, "Loading model weights took ", " GB"));
+        if let Some(gib) = took.and_then(|gib| gib.parse().ok()) {
             self.model_gib = Some(gib);
             return true;
         }
@@ -252,6 +311,9 @@ impl LogFacts {
             number("max_num_batched_tokens").and_then(small).or(self.max_num_batched_tokens);
         self.block_size = number("block_size").and_then(small).or(self.block_size);
         self.kv_cache_bytes = number("kv_cache_memory_bytes").or(self.kv_cache_bytes);
+        self.kv_cache_dtype = text("kv_cache_dtype").or_else(|| self.kv_cache_dtype.take());
+        self.data_parallel_size = number("data_parallel_size").and_then(small).or(self.data_parallel_size);
+        self.dtype = text("dtype").map(|dtype| dtype.replace("torch.", "")).or_else(|| self.dtype.take());
         self.num_gpu_blocks_override = number("num_gpu_blocks_override").or(self.num_gpu_blocks_override);
         self.prefix_caching = switch("enable_prefix_caching").or(self.prefix_caching);
         self.chunked_prefill = switch("enable_chunked_prefill").or(self.chunked_prefill);

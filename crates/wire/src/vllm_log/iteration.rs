@@ -1,6 +1,6 @@
 //! One line an engine step, from the log or from a table made of it.
 
-use super::{between, undecorated};
+use super::{between, undecorated, unwrapped};
 use std::io::BufRead;
 use thiserror::Error;
 
@@ -127,7 +127,7 @@ pub fn read_iterations<R: BufRead>(
         let found = match &columns {
             Some(_) if text.is_empty() => None,
             Some(columns) => Some(columns.row(text, lines)?),
-            None => Iteration::parse(text),
+            None => Iteration::parse(&unwrapped(text)),
         };
         if let Some(mut iteration) = found {
             iteration.time_of_day_ms = iteration.time_of_day_ms.map(|ms| midnight.pass(ms));

@@ -94,3 +94,68 @@ fn one_servers_log_holds_no_facts_of_another() {
     assert!(LogFacts::read(&text("llama_log/server.log")).is_empty());
     assert!(LlamaFacts::read(&text("vllm_log/h200-0.26.0.log")).is_empty());
 }
+
+#[test]
+fn collectors_and_colours_take_no_fact_away() {
+    let plain = LogFacts::read(&text("vllm_log/base.log"));
+    assert_eq!((plain.kv_cache_tokens, plain.max_concurrency), (Some(82_848), Some(5.06)));
+    assert_eq!((plain.max_num_batched_tokens, plain.async_scheduling), (Some(4096), Some(true)));
+    assert_eq!((plain.enforce_eager, plain.max_num_seqs), (Some(true), Some(16)));
+    assert_eq!((plain.kv_cache_dtype.as_deref(), plain.data_parallel_size), (Some("fp8"), None));
+    for name in ["ansi", "docker-compose", "k8s"] {
+        let facts = LogFacts::read(&text(&format!("vllm_log/{name}.log")));
+        assert_eq!(facts, plain, "{name}");
+    }
+    let wrapped: Vec<String> = text("vllm_log/base.log")
+        .lines()
+        .map(|line| serde_json::json!({"log": format!("{line}\n"), "stream": "stdout"}).to_string())
+        .collect();
+    assert_eq!(LogFacts::read(&wrapped.join("\n")), plain);
+}
+
+#[test]
+fn iterations_behind_a_collector_keep_their_times() {
+    let log = text("vllm_log/cpu-0.27.1.log");
+    let read = |log: &str| {
+        let mut rows = Vec::new();
+        read_iterations(log.as_bytes(), |row| rows.push(row)).unwrap();
+        rows
+    };
+    let prefixed: String =
+        log.lines().map(|line| format!("2026-03-20T10:20:32.123Z stdout F {line}\n")).collect();
+    let plain = read(&log);
+    assert!(plain.iter().all(|row| row.time_of_day_ms.is_some()));
+    assert_eq!(read(&prefixed), plain);
+}
+
+#[test]
+fn older_versions_log_blocks() {
+    let v0 = LogFacts::read(&text("vllm_log/v0.log"));
+    assert_eq!((v0.num_gpu_blocks, v0.block_size, v0.kv_cache_tokens), (Some(1952), Some(16), Some(31_232)));
+    assert_eq!((v0.max_concurrency, v0.max_model_len), (Some(1.56), Some(20_000)));
+    assert_eq!(
+        (v0.version.as_deref(), v0.model.as_deref()),
+        (Some("0.6.4.post1"), Some("meta-llama/Llama-3.1-8B-Instruct"))
+    );
+    assert_eq!((v0.dtype.as_deref(), v0.model_gib), (Some("bfloat16"), Some(14.9888)));
+    let early = LogFacts::read(&text("vllm_log/v1early.log"));
+    assert_eq!((early.num_gpu_blocks, early.kv_cache_tokens), (Some(1381), Some(22_096)));
+    assert_eq!((early.version.as_deref(), early.max_concurrency), (Some("0.7.0"), Some(10.79)));
+}
+
+#[test]
+fn the_pool_and_its_concurrency_on_one_line() {
+    let facts = LogFacts::read(&text("vllm_log/new28.log"));
+    assert_eq!((facts.kv_cache_tokens, facts.max_concurrency), (Some(268_560), Some(131.13)));
+    assert_eq!((facts.max_model_len, facts.version.as_deref()), (Some(2048), Some("0.28.0")));
+}
+
+#[test]
+fn two_engines_log_a_pool_each() {
+    let facts = LogFacts::read(&text("vllm_log/dp2.log"));
+    assert_eq!((facts.kv_cache_tokens, facts.data_parallel_size), (Some(82_848), Some(2)));
+    // Also where no line of their configuration is left.
+    let log = text("vllm_log/dp2.log");
+    let pools: Vec<&str> = log.lines().filter(|line| line.contains("cache size")).collect();
+    assert_eq!(LogFacts::read(&pools.join("\n")).data_parallel_size, Some(2));
+}
