@@ -31,7 +31,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) preset: engine::PresetArgs,
     /// Data-parallel engines behind the server's address, each with a pool of its own [default: as the server says, else 1]
-    #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Engine")]
+    #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Plan")]
     pub(crate) data_parallel_size: Option<u32>,
     /// Time to first token that clients put up with; the queue cap follows from it
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time, help_heading = "Plan")]

@@ -94,7 +94,7 @@ pub(super) fn of_all(one: Planned, engines: u32, asked: LoadSummary) -> Planned 
         recommended: Recommended {
             max_num_seqs_tried: choices(recommended.max_num_seqs_tried),
             max_num_batched_tokens_tried: choices(recommended.max_num_batched_tokens_tried),
-            queue_cap: queue_of_all(recommended.queue_cap, engines),
+            queue_cap: queue_of_all(&recommended.queue_cap, engines),
             ..recommended
         },
         what_if: one
@@ -107,7 +107,7 @@ pub(super) fn of_all(one: Planned, engines: u32, asked: LoadSummary) -> Planned 
 }
 
 /// The queues of all engines together.
-fn queue_of_all(one: QueueCap, engines: u32) -> QueueCap {
+fn queue_of_all(one: &QueueCap, engines: u32) -> QueueCap {
     let all = |requests: u32| requests.saturating_mul(engines);
     QueueCap {
         cap: one.cap.map(all),
@@ -120,7 +120,7 @@ fn queue_of_all(one: QueueCap, engines: u32) -> QueueCap {
             .iter()
             .map(|tried| CapTried { cap: all(tried.cap), level: times(&tried.level, (engines, 1)), ..*tried })
             .collect(),
-        ..one
+        ..one.clone()
     }
 }
 
