@@ -121,11 +121,11 @@ fn iterations_behind_a_collector_keep_their_times() {
         read_iterations(log.as_bytes(), |row| rows.push(row)).unwrap();
         rows
     };
-    let prefixed: String =
-        log.lines().map(|line| format!("2026-03-20T10:20:32.123Z stdout F {line}\n")).collect();
+    let prefixed: Vec<String> =
+        log.lines().map(|line| format!("2026-03-20T10:20:32.123Z stdout F {line}")).collect();
     let plain = read(&log);
     assert!(plain.iter().all(|row| row.time_of_day_ms.is_some()));
-    assert_eq!(read(&prefixed), plain);
+    assert_eq!(read(&prefixed.join("\n")), plain);
 }
 
 #[test]
