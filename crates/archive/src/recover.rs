@@ -8,9 +8,7 @@ use crate::lock::WriterLock;
 use crate::manifest::{read_manifest, write_manifest};
 use crate::tables::{NumberedSeries, Rows, schema};
 use crate::{ArchiveError, RunDir, columnar};
-use precipice_record::{
-    Chunks, EventRow, Manifest, Ns, RequestRow, RunState, Samples, StepRow, Warning, WarningCode,
-};
+use precipice_record::{Chunks, Doubt, EventRow, Manifest, Ns, RequestRow, RunState, Samples, StepRow};
 use std::path::Path;
 
 /// Finishes a run whose writer died: its rows up to the last flush become Parquet and its state
@@ -43,14 +41,7 @@ pub(crate) fn mark_recovered(manifest: &mut Manifest, requests: &[RequestRow]) {
     let first: Option<Ns> = measured().filter_map(|row| row.sent).min();
     let last: Option<Ns> = measured().map(|row| row.end).max();
     manifest.window = manifest.window.or(first.zip(last));
-    manifest.warnings.push(
-        Warning::new(
-            WarningCode::Recovered,
-            "The process that measured was killed: up to the last second is missing, and requests that were in \
-             flight have chunks but no row.",
-        )
-        .with("requests", requests.len()),
-    );
+    manifest.warnings.push(Doubt::Recovered { requests: requests.len() }.into());
 }
 
 /// Turns the journals into Parquet, then writes the manifest, then removes the journals.

@@ -3,7 +3,7 @@
 use precipice_archive::{RunWriter, Table, read, read_manifest, read_tables, write};
 use precipice_record::{
     ChunkRow, EventKind, EventRow, FailureKind, Manifest, Ns, Phase, RequestRow, Run, RunState, Series, Sink,
-    StepRow, Warning, WarningCode,
+    StepRow,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
@@ -132,7 +132,7 @@ prop_compose! {
                 run.sample(time, id, value);
             }
         }
-        run.manifest.warnings.push(Warning::new(WarningCode::CoalescedReads, "A test.").with("share", 0.5));
+        run.manifest.warnings.push(precipice_record::Doubt::CoalescedReads { coalesced_share: 0.5 }.into());
         run.manifest.plan = serde_json::json!({"concurrency": 64});
         run
     }

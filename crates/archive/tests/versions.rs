@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 use precipice_archive::{ArchiveError, RunDir, RunWriter, Table, read, write};
 use precipice_record::{
     ChunkRow, EventKind, EventRow, FailureKind, LoadKind, Manifest, Ns, Phase, RequestRow, Run, RunState,
-    Series, Sink, Source, StepRow, WallAnchor, Warning, WarningCode,
+    Series, Sink, Source, StepRow, WallAnchor,
 };
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ fn first_version() -> Run {
     run.manifest.started = Some(WallAnchor { run: Ns(5), unix_ns: 1_796_006_850_000_000_000 });
     run.manifest.window = Some((Ns(1_500), Ns(12_000)));
     run.manifest.server.model = Some("qwen2.5-7b-shape".to_owned());
-    run.manifest.warnings.push(Warning::new(WarningCode::CoalescedReads, "A test.").with("share", 0.5));
+    run.manifest.warnings.push(precipice_record::Doubt::CoalescedReads { coalesced_share: 0.5 }.into());
     run
 }
 

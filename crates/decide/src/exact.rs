@@ -3,7 +3,7 @@
 use precipice_dialect::Engine;
 use precipice_engine::catalog::ModelShape;
 use precipice_engine::{Nearest, VllmVersion};
-use precipice_record::{ServerFacts, Warning, WarningCode};
+use precipice_record::{Doubt, ServerFacts, Warning};
 use serde_json::Value;
 
 /// Settings of a server with which no trace of its scheduler was compared, and what they are called.
@@ -31,14 +31,7 @@ pub fn not_exact(shape: &ModelShape, facts: Option<&ServerFacts>) -> Option<Warn
         }
     }
     features.extend(facts.and_then(untraced));
-    let all = features.join(", ");
-    (!features.is_empty()).then(|| {
-        let text = format!(
-            "the engine is not exact here ({all}): its decisions were not compared with those of the real scheduler; \
-             docs/engine.md lists what was"
-        );
-        Warning::new(WarningCode::EngineNotExact, text).with("features", all)
-    })
+    (!features.is_empty()).then(|| Doubt::EngineNotExact { features: features.join(", ") }.into())
 }
 
 /// A release whose scheduler was not traced.

@@ -12,7 +12,7 @@ use crate::load::{Load, Schedule};
 use crate::sampler::{MetricsSource, Sampler, Scrape, SourceReport};
 use crate::target::Target;
 use precipice_record::{
-    Ns, Phase, RunState, SamplingFacts, SeriesId, ServerFacts, Sink, WallAnchor, Warning, WarningCode,
+    Doubt, Ns, Phase, RunState, SamplingFacts, SeriesId, ServerFacts, Sink, WallAnchor, Warning,
 };
 use precipice_workload::{Arrival, PlannedRequest, client_start};
 use std::io;
@@ -132,16 +132,7 @@ fn clock_step(started: WallAnchor, ended: WallAnchor) -> Option<Warning> {
     let monotonic = ended.run.since(started.run).0 as f64;
     let wall = ended.unix_ns as f64 - started.unix_ns as f64;
     let skew_ms = (wall - monotonic) / 1e6;
-    (skew_ms.abs() > 100.0).then(|| {
-        Warning::new(
-            WarningCode::ClockStepped,
-            format!(
-                "The wall clock was set by {skew_ms:.0} ms during the run. Times within the run are not touched; \
-                 comparing them with the server's log is."
-            ),
-        )
-        .with("skew_ms", skew_ms)
-    })
+    (skew_ms.abs() > 100.0).then(|| Doubt::ClockStepped { skew_ms }.into())
 }
 
 /// Hands rows to the sink until all producers are gone. Returns the window: from the first send of a measured request

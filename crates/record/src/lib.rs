@@ -15,7 +15,9 @@
 //! | [`sample`] | [`Samples`] and [`Series`], what `/metrics` said and when |
 //! | [`step`] | [`StepRow`], one iteration of an engine |
 //! | [`event`] | [`EventRow`], what happened to a request inside an engine |
-//! | [`warning`] | [`Warning`], a reason not to believe a number |
+//! | [`doubt`] | [`Doubt`], a reason not to believe a number, and [`WarningCode`], what it is about |
+//! | `sentences` | what a warning says, in both languages |
+//! | [`warning`] | [`Warning`], a doubt in words |
 //! | [`audit`] | [`ClientAudit`], how well the tool itself kept up |
 //! | [`figure`] | [`Figure`], what an importer translates another tool's summary into |
 //! | [`manifest`] | [`Manifest`], `run.json` |
@@ -25,6 +27,7 @@
 pub mod audit;
 pub mod chunk;
 pub mod code;
+pub mod doubt;
 pub mod event;
 pub mod failure;
 pub mod figure;
@@ -32,6 +35,7 @@ pub mod manifest;
 pub mod request;
 pub mod run;
 pub mod sample;
+mod sentences;
 pub mod sink;
 pub mod step;
 pub mod time;
@@ -39,6 +43,7 @@ pub mod warning;
 
 pub use audit::{COALESCED, ClientAudit, Stall};
 pub use chunk::{ChunkRow, Chunks};
+pub use doubt::{Doubt, WarningCode};
 pub use event::{EventKind, EventRow};
 pub use failure::FailureKind;
 pub use figure::{Figure, Latency, Statistic};
@@ -52,4 +57,4 @@ pub use sample::{MARK, SCRAPE_SECONDS, Samples, Series, SeriesId, UP};
 pub use sink::Sink;
 pub use step::StepRow;
 pub use time::Ns;
-pub use warning::{Warning, WarningCode};
+pub use warning::Warning;

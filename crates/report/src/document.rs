@@ -7,6 +7,8 @@
 use crate::figure::Figure;
 use crate::lang::Lang;
 use crate::text::Text;
+use precipice_wording::Wording;
+use serde_json::{Value, json};
 
 /// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +98,35 @@ impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
         Self::sound(text)
     }
+}
+
+/// A text in both languages, as the outputs take it. `{names}`, `**` and backticks mean what they mean in the catalogue.
+pub(crate) trait WordingExt {
+    /// A sentence with its values.
+    fn line(self, lang: Lang, values: &[(&str, String)]) -> Line;
+    /// A cell of a table.
+    fn cell(self, lang: Lang) -> Cell;
+    /// For figures, which carry both languages.
+    fn both(self) -> Value;
+}
+
+impl WordingExt for Wording {
+    fn line(self, lang: Lang, values: &[(&str, String)]) -> Line {
+        Line::parse(self.say(lang), values)
+    }
+
+    fn cell(self, lang: Lang) -> Cell {
+        Cell { line: self.line(lang, &[]), weak: false }
+    }
+
+    fn both(self) -> Value {
+        json!({ "en": fill(self.en, &[]), "zh": fill(self.zh, &[]) })
+    }
+}
+
+/// A row of cells.
+pub(crate) fn heads(lang: Lang, words: &[Wording]) -> Vec<Cell> {
+    words.iter().map(|word| word.cell(lang)).collect()
 }
 
 /// A table. The first column is the name of the row.

@@ -29,7 +29,6 @@ mod sweep;
 mod terminal;
 mod text;
 mod view;
-mod words;
 
 pub use data::{csv, json};
 pub use plan::{html as plan_html, terminal as plan_terminal};

@@ -1,6 +1,6 @@
 //! What `precipice sweep` prints and draws.
 
-use crate::document::{Block, Cell, Document, Line, Section, Table};
+use crate::document::{Block, Cell, Document, Line, Section, Table, WordingExt as _};
 use crate::figure::{Figure, label, numbers};
 use crate::lang::Lang;
 use crate::number::{decimal, figure, known, latency_ms, percent};
@@ -8,32 +8,32 @@ use crate::page;
 use crate::shell::shell_word;
 use crate::terminal::{Style, whole};
 use crate::text::Text;
-use crate::words::Words;
 use precipice_decide::Estimate;
 use precipice_decide::sweep::{Row, Swept};
+use precipice_wording::{Wording, wording};
 use serde_json::{Value, json};
 
-const TITLE: Words = Words::new("Sweep", "参数扫描");
-const VERDICT: Words = Words::new("{n} settings of {names}", "{names} 的 {n} 组取值");
-const SIMULATED: Words = Words::new("simulated", "模拟");
-const LIVE: Words = Words::new("live", "实测");
-const FLAGS: Words = Words::new("All runs", "共同参数");
-const RUNS: Words = Words::new("Runs", "运行次数");
-const RESULTS: Words = Words::new("Results", "结果");
-const INTERVALS: Words = Words::new(
+const TITLE: Wording = wording("Sweep", "参数扫描");
+const VERDICT: Wording = wording("{n} settings of {names}", "{names} 的 {n} 组取值");
+const SIMULATED: Wording = wording("simulated", "模拟");
+const LIVE: Wording = wording("live", "实测");
+const FLAGS: Wording = wording("All runs", "共同参数");
+const RUNS: Wording = wording("Runs", "运行次数");
+const RESULTS: Wording = wording("Results", "结果");
+const INTERVALS: Wording = wording(
     "Means over the repeats of a setting; ± is half the 95% interval (Student's t) over the repeats, absent for a single run.",
     "每组取值多次重复的均值；± 为 95% 区间的一半（t 分布），只跑一次时没有。",
 );
-const IDENTICAL: Words = Words::new(
+const IDENTICAL: Wording = wording(
     "The repeats of a setting are identical: nothing in this load is random, so they say nothing about its spread.",
     "每组取值的多次重复完全相同:这个负载里没有随机成分,重复说明不了离散程度。",
 );
-const ONCE: Words = Words::new(
+const ONCE: Wording = wording(
     "One run of each setting: how far another would be is not known (--repeats N).",
     "每组取值只跑了一次:换一次会差多少并不知道(--repeats N)。",
 );
-const MISSING: Words = Words::new("{n} settings have no result yet", "还有 {n} 组没有结果");
-const PICTURE: Words = Words::new("{figure} by setting", "各组取值的 {figure}");
+const MISSING: Wording = wording("{n} settings have no result yet", "还有 {n} 组没有结果");
+const PICTURE: Wording = wording("{figure} by setting", "各组取值的 {figure}");
 
 /// A sweep on a terminal, with these figures.
 pub fn terminal(swept: &Swept, columns: &[String], lang: Lang, style: Style) -> String {
@@ -75,7 +75,7 @@ fn document(swept: &Swept, columns: &[String], lang: Lang) -> Document {
 }
 
 /// What the repeats say of the spread.
-fn intervals(swept: &Swept) -> Words {
+fn intervals(swept: &Swept) -> Wording {
     let same = |row: &Row| row.figures.iter().all(|(_, estimate)| estimate.low == estimate.high);
     if swept.rows.iter().all(|row| row.n <= 1) {
         ONCE

@@ -1,7 +1,8 @@
 //! Figures with names. The end of a name is its unit.
 
 use crate::number::{UNKNOWN, bytes, figure, latency_ms, percent, seconds, times};
-use crate::template::fill;
+use crate::template::{fill, names};
+use crate::{Lang, Wording};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,24 @@ pub fn first_known<'a>(
     evidence: &BTreeMap<String, Value>,
 ) -> Option<String> {
     templates.into_iter().find_map(|template| sentence(template, evidence))
+}
+
+/// A paragraph as one template: of each sentence the first wording of which every figure is known, in order; a sentence
+/// without one is left out.
+pub fn chosen(sentences: &[&[Wording]], evidence: &BTreeMap<String, Value>, lang: Lang) -> String {
+    let known = |name: &str| evidence.get(name).is_some_and(|value| !value.is_null());
+    let sayable = |template: &&str| names(template).all(known);
+    let each = |wordings: &&[Wording]| wordings.iter().map(|wording| wording.say(lang)).find(sayable);
+    let chosen: Vec<&str> = sentences.iter().filter_map(each).collect();
+    chosen.join(match lang {
+        Lang::En => " ",
+        Lang::Zh => "",
+    })
+}
+
+/// The paragraph with its figures filled in.
+pub fn paragraph(sentences: &[&[Wording]], evidence: &BTreeMap<String, Value>, lang: Lang) -> String {
+    sentence(&chosen(sentences, evidence, lang), evidence).unwrap_or_default()
 }
 
 /// A figure with the unit that its name ends with: `_share` as per cent, `_ratio` as a multiple, `_ms` and `_s` as a time,

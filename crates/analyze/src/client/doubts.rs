@@ -4,7 +4,7 @@ use super::sample::QUANTILES;
 use super::streams::Streams;
 use crate::findings::{ClientFindings, Distribution};
 use crate::stats::interval::{CONFIDENCE, samples_needed};
-use precipice_record::{COALESCED, RequestRow, Run, Warning, WarningCode};
+use precipice_record::{COALESCED, Doubt, RequestRow, Run, Warning};
 
 /// Warnings that follow from the client's figures.
 pub(super) fn warnings(findings: &ClientFindings, streams: &Streams, run: &Run) -> Vec<Warning> {
@@ -18,20 +18,11 @@ pub(super) fn warnings(findings: &ClientFindings, streams: &Streams, run: &Run) 
     warnings.extend(named.into_iter().filter_map(|(name, distribution)| beyond_sample(name, distribution)));
     let share = streams.coalesced as f64 / streams.len().max(1) as f64;
     if share > COALESCED {
-        let text = format!(
-            "{:.1} % of the token events came in one socket read with others: the gaps between them are not \
-             observable and count as 0; read ITL percentiles below p99 with care.",
-            share * 100.0
-        );
-        warnings.push(Warning::new(WarningCode::CoalescedReads, text).with("coalesced_share", share));
+        warnings.push(Doubt::CoalescedReads { coalesced_share: share }.into());
     }
     warnings.extend(events_and_tokens_differ(run, streams));
     if streams.orphans > 0 {
-        let text = format!(
-            "{} token events belong to attempts that have no row (the run was cut off); they are left out.",
-            streams.orphans
-        );
-        warnings.push(Warning::new(WarningCode::EventsWithoutRequest, text).with("events", streams.orphans));
+        warnings.push(Doubt::EventsWithoutRequest { events: streams.orphans }.into());
     }
     warnings
 }
@@ -48,17 +39,13 @@ fn events_and_tokens_differ(run: &Run, streams: &Streams) -> Option<Warning> {
         counted.zip(usage).is_some_and(|(counted, usage)| counted != usage)
     };
     let (count, of) = (completed().filter(differs).count(), completed().count());
-    let text = format!(
-        "In {count} of {of} requests the events that carried tokens are not as many as the tokens in the server's usage: \
-         gaps are between events there, not between tokens."
-    );
-    (count > 0).then(|| Warning::new(WarningCode::EventsAndTokensDiffer, text).with("count", count))
+    (count > 0).then(|| Doubt::EventsAndTokensDiffer { count, of }.into())
 }
 
 /// Percentiles whose upper end is beyond the sample (theory: distribution-free intervals).
-fn beyond_sample(name: &str, distribution: &Distribution) -> Option<Warning> {
+fn beyond_sample(name: &'static str, distribution: &Distribution) -> Option<Warning> {
     let names = ["p50", "p90", "p99", "p99.9", "p99.99"];
-    let beyond: Vec<&str> = names
+    let beyond: Vec<&'static str> = names
         .into_iter()
         .zip(QUANTILES)
         .filter(|&(_, q)| distribution.n < samples_needed(q, CONFIDENCE))
@@ -69,20 +56,8 @@ fn beyond_sample(name: &str, distribution: &Distribution) -> Option<Warning> {
         return None;
     }
     let needed = samples_needed(first, CONFIDENCE);
-    let text = format!(
-        "{name}: {} samples are too few for {}; read them as \"at least\". {} needs {needed} samples for an upper \
-         bound.",
-        distribution.n,
-        beyond.join(", "),
-        beyond[0],
-    );
-    let warning = Warning::new(WarningCode::PercentileBeyondSample, text);
     Some(
-        warning
-            .with("metric", name)
-            .with("n", distribution.n)
-            .with("percentiles", beyond)
-            .with("needed", needed),
+        Doubt::PercentileBeyondSample { metric: name, n: distribution.n, percentiles: beyond, needed }.into(),
     )
 }
 

@@ -1,7 +1,7 @@
 //! The plan against the receipt: what the server was asked for, and what it says that it did.
 
 use super::View;
-use precipice_record::{FailureKind, RequestRow, Source, Warning, WarningCode};
+use precipice_record::{Doubt, FailureKind, RequestRow, Source, Warning};
 
 /// A prompt is taken for cut where the server counts this share less than was sent: words are not exactly as many
 /// tokens as planned, and a few special tokens come or go.
@@ -19,55 +19,23 @@ pub(super) fn warnings(view: &View<'_>) -> Vec<Warning> {
     let rows = || view.measured.iter().map(|&row| &view.run.requests[row]);
     let completed = || rows().filter(|row| row.completed());
     let of = completed().count();
-    let found = |contradicts: Contradicts, code: WarningCode, what: &str| {
-        let count = completed().filter(|row| contradicts(row)).count();
-        let text = format!("In {count} of {of} requests {what}");
-        (count > 0).then(|| Warning::new(code, text).with("count", count).with("of", of))
+    let count = |contradicts: Contradicts| {
+        Some(completed().filter(|row| contradicts(row)).count()).filter(|&count| count > 0)
     };
     let forced = manifest.load.ignore_eos == Some(true);
-    let local = rows().filter(|row| row.failure == Some(FailureKind::Local)).count();
+    let local =
+        Some(rows().filter(|row| row.failure == Some(FailureKind::Local)).count()).filter(|&count| count > 0);
     [
-        found(
-            shorter,
-            WarningCode::OutputsShorter,
-            "the output is shorter than was forced: the server takes ignore_eos and does not honour it, or its window \
-             ended; the load was lighter than planned.",
-        )
-        .filter(|_| forced),
-        found(
-            longer,
-            WarningCode::OutputsLonger,
-            "the output is longer than max_tokens: the server does not honour it, or does not count all that it gives; \
-             the load was heavier than planned.",
-        ),
-        found(
-            cut,
-            WarningCode::PromptsCut,
-            "the server counts fewer prompt tokens than were sent: it cut the prompt (a window such as num_ctx) without \
-             a word; the load was lighter than planned.",
-        ),
-        found(
-            not_streamed,
-            WarningCode::NotStreamed,
-            "the response was not streamed but one JSON, although a stream was asked for: tokens are counted, TTFT and \
-             ITL cannot be known.",
-        ),
-        found(
-            no_count,
-            WarningCode::UsageContradicts,
-            "the server's usage says 0 tokens beside events that carried some: that usage is no count, and each event \
-             counts as one token.",
-        ),
-        (local > 0).then(|| {
-            let text = format!(
-                "{local} requests failed in this machine, which ran out of ports or open files: that says nothing about \
-                 the server. Raise the limit (ulimit -n), or use fewer connections."
-            );
-            Warning::new(WarningCode::LocalFailures, text).with("count", local)
-        }),
+        count(shorter).filter(|_| forced).map(|count| Doubt::OutputsShorter { count, of }),
+        count(longer).map(|count| Doubt::OutputsLonger { count, of }),
+        count(cut).map(|count| Doubt::PromptsCut { count, of }),
+        count(not_streamed).map(|count| Doubt::NotStreamed { count, of }),
+        count(no_count).map(|count| Doubt::UsageContradicts { count, of }),
+        local.map(|count| Doubt::LocalFailures { count }),
     ]
     .into_iter()
     .flatten()
+    .map(Warning::from)
     .collect()
 }
 

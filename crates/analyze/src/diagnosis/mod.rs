@@ -34,7 +34,7 @@ pub use waiting::QUEUED;
 
 use crate::findings::{Diagnosis, Severity};
 use evidence::Evidence;
-use precipice_wording::evidence::{first_known, write};
+use precipice_wording::evidence::{first_known, paragraph, write};
 use precipice_wording::{Lang, Wording};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -144,12 +144,7 @@ impl Rule {
     }
 
     fn remedy(&self, evidence: &BTreeMap<String, Value>, lang: Lang) -> String {
-        let known = |wordings: &&[Wording]| first_known(wordings.iter().map(|one| one.say(lang)), evidence);
-        let sentences: Vec<String> = self.remedies.iter().filter_map(known).collect();
-        sentences.join(match lang {
-            Lang::En => " ",
-            Lang::Zh => "",
-        })
+        paragraph(self.remedies, evidence, lang)
     }
 }
 

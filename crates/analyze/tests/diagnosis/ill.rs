@@ -5,7 +5,7 @@ use precipice_analyze::findings::Severity;
 use precipice_analyze::{Options, Slo};
 use precipice_engine::virtual_time::Client;
 use precipice_engine::{EngineConfig, VllmVersion};
-use precipice_record::{ClientAudit, FailureKind, Ns, Warning, WarningCode};
+use precipice_record::{ClientAudit, Doubt, FailureKind, Ns};
 use precipice_workload::{Gaps, Lengths, Load, Rate, SharedPrefix, Spec};
 
 fn engine(change: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
@@ -211,7 +211,8 @@ fn a_client_that_is_too_slow() {
     let found = diagnosis(&run, &Options::default());
     assert!(the(&found, "client_bottleneck").remedy.contains("now 1"), "{found:#?}");
     run.manifest.audit = None;
-    run.manifest.warnings.push(Warning::new(WarningCode::ClientBottleneck, "busy"));
+    let busy = Doubt::ClientBottleneck { busiest_thread_share: Some(0.99), heartbeat_late_p99_ms: None };
+    run.manifest.warnings.push(busy.into());
     assert_eq!(codes(&diagnosis(&run, &Options::default())), ["client_bottleneck"]);
 }
 

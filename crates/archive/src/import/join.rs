@@ -6,9 +6,7 @@ use super::scrapes::Scrapes;
 use super::steps::{self, Placed, Span};
 use super::{Files, ImportError, input, server};
 use precipice_dialect::{Meaning, Part};
-use precipice_record::{
-    Manifest, Ns, Origin, Run, RunState, ServerFacts, Source, WallAnchor, Warning, WarningCode,
-};
+use precipice_record::{Doubt, Manifest, Ns, Origin, Run, RunState, ServerFacts, Source, WallAnchor};
 use serde_json::json;
 use std::path::Path;
 
@@ -96,9 +94,7 @@ fn align(measured: &Measured, scrapes: &Scrapes, path: &Path) -> Result<Option<A
 fn note_bundled(manifest: &mut Manifest, measured: &Measured) {
     let bundled = measured.requests.iter().filter(|request| request.bundled()).count();
     if bundled > 0 {
-        let text = "Some events carried several tokens and the tool does not save how many: gaps of these requests \
-                    are between events, not tokens.";
-        manifest.warnings.push(Warning::new(WarningCode::BundledChunks, text).with("requests", bundled));
+        manifest.warnings.push(Doubt::BundledChunks { requests: bundled }.into());
     }
 }
 
@@ -115,15 +111,8 @@ fn note_alignment(manifest: &mut Manifest, alignment: Option<Alignment>, pages: 
         }),
     );
     if found.residual_ms > ROUGH_MS || found.basis == Basis::Busy {
-        let text = format!(
-            "The clocks of client and scrapes were aligned by {}, to about {:.0} ms: don't compare their times more \
-             closely than that.",
-            found.basis.name(),
-            found.residual_ms
-        );
-        manifest.warnings.push(
-            Warning::new(WarningCode::ClocksRoughlyAligned, text).with("residual_ms", found.residual_ms),
-        );
+        let doubt = Doubt::ClocksRoughlyAligned { basis: found.basis.name(), residual_ms: found.residual_ms };
+        manifest.warnings.push(doubt.into());
     }
 }
 
@@ -141,21 +130,12 @@ fn note_steps(manifest: &mut Manifest, placed: Option<(usize, Placed)>) {
              iterations and held within the second of the line; duration is the wait of the engine core"
         }
         Some((_, Placed::Second { uncertain })) => {
-            let text = format!(
-                "The log has whole seconds, and no counter of iterations was scraped: {uncertain} iterations of the \
-                 first and last second may not be of this run."
-            );
-            let warning = Warning::new(WarningCode::IterationsUncertain, text);
-            manifest.warnings.push(warning.with("iterations", uncertain));
+            manifest.warnings.push(Doubt::IterationsUncertain { iterations: uncertain }.into());
             "steps: the log has whole seconds; time is spread evenly over the second of the line; duration is the wait \
              of the engine core"
         }
         None => {
-            manifest.warnings.push(Warning::new(
-                WarningCode::IterationsNotPlaced,
-                "The iterations were left out: give the scrapes of the run with --metrics, which say which part of \
-                 the server's life it was.",
-            ));
+            manifest.warnings.push(Doubt::IterationsNotPlaced.into());
             return;
         }
     };

@@ -2,7 +2,7 @@
 
 use super::measured::{Arrivals, Clock, Failed, Measured, Measurement, checked};
 use super::{ImportError, Tool, input};
-use precipice_record::{Figure, Latency, LoadFacts, LoadKind, ServerFacts, Statistic, Warning, WarningCode};
+use precipice_record::{Doubt, Figure, Latency, LoadFacts, LoadKind, ServerFacts, Statistic};
 use precipice_wire::vllm_bench::{self as wire, VllmBench};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -115,14 +115,7 @@ fn without_details(bench: &VllmBench, path: &Path, measured: &mut Measured) -> R
         });
     }
     measured.definitions.clear();
-    measured.warnings.push(
-        Warning::new(
-            WarningCode::SummaryOnly,
-            "The result was saved without its requests: the tool's own figures stand in the comparison and cannot be \
-             checked. Save it with --save-detailed.",
-        )
-        .with("latencies", bench.latencies.len()),
-    );
+    measured.warnings.push(Doubt::SummaryOnly { latencies: bench.latencies.len() }.into());
     Ok(())
 }
 

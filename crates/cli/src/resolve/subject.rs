@@ -11,7 +11,7 @@ use anyhow::Result;
 use precipice_decide::exact::not_exact;
 use precipice_decide::plan::PoolSource;
 use precipice_drive::{PreflightError, server_facts};
-use precipice_record::{ServerFacts, Warning, WarningCode};
+use precipice_record::{Doubt, ServerFacts, Warning};
 use precipice_workload::Facts;
 
 /// How far bytes of the pool and bytes of its blocks may be apart: what is left over is less than a block.
@@ -142,17 +142,7 @@ fn assumed(server: &SimulatedServer, flags: &EngineArgs) -> Option<Warning> {
         .filter(|(_, said, _)| said.is_none())
         .map(|(flag, _, value)| format!("{flag} {value}"))
         .collect();
-    let settings = unsaid.join(", ");
-    (!unsaid.is_empty()).then(|| {
-        Warning::new(
-            WarningCode::LimitsAssumed,
-            format!(
-                "The server does not say all of its limits; assumed, as the default of its GPU or profile: {settings}. \
-                 Give what it was started with, or its log with --server-log."
-            ),
-        )
-        .with("settings", settings)
-    })
+    (!unsaid.is_empty()).then(|| Doubt::LimitsAssumed { settings: unsaid.join(", ") }.into())
 }
 
 /// A pool that cannot be on this GPU: another GPU, or several, are behind the server.
@@ -165,21 +155,13 @@ fn too_large(server: &SimulatedServer) -> Option<Warning> {
     let memory = server.gpu.memory.value;
     (pool + weights > memory).then(|| {
         let gb = |bytes: f64| format!("{:.1}", bytes / 1e9);
-        Warning::new(
-            WarningCode::PoolExceedsGpu,
-            format!(
-                "{} GB of KV and {} GB of weights are more than the {} GB of a {}: is it another GPU, or are there several \
-                 (--tensor-parallel-size)?",
-                gb(pool),
-                gb(weights),
-                gb(memory),
-                server.gpu.name
-            ),
-        )
-        .with("pool_gb", gb(pool))
-        .with("weights_gb", gb(weights))
-        .with("memory_gb", gb(memory))
-        .with("gpu", server.gpu.name.clone())
+        let doubt = Doubt::PoolExceedsGpu {
+            pool_gb: gb(pool),
+            weights_gb: gb(weights),
+            memory_gb: gb(memory),
+            gpu: server.gpu.name.clone(),
+        };
+        doubt.into()
     })
 }
 
@@ -195,17 +177,6 @@ fn other_bytes(server: &SimulatedServer, said: &ServerFacts) -> Option<Warning> 
     let due = server.deployment.kv_bytes_per_token() as f64;
     ((told / due - 1.0).abs() > ROUNDING).then(|| {
         let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
-        Warning::new(
-            WarningCode::KvBytesDiffer,
-            format!(
-                "By the server's own figures a token takes {} KiB of KV on a GPU, by the model's shape {} KiB: is it \
-                 served in another type (--dtype, which --hf-overrides '{{\"torch_dtype\": ...}}' tells), on several GPUs \
-                 (--tensor-parallel-size), or is it another model?",
-                kib(told),
-                kib(due)
-            ),
-        )
-        .with("told_kib", kib(told))
-        .with("due_kib", kib(due))
+        Doubt::KvBytesDiffer { told_kib: kib(told), due_kib: kib(due) }.into()
     })
 }

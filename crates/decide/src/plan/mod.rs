@@ -35,7 +35,7 @@ use crate::trial::{Conditions, TrialError};
 use bench::{Bench, Case, Part};
 use findings::{LoadSummary, SCHEMA, ServerSummary};
 use precipice_engine::catalog::CatalogError;
-use precipice_record::{Warning, WarningCode};
+use precipice_record::Doubt;
 use precipice_workload::{Facts, Load, SpecError};
 
 /// Why there is no plan.
@@ -95,11 +95,7 @@ fn plan_of_one(inputs: &Inputs, progress: &mut dyn FnMut(usize)) -> Result<Plann
     let what_if = what_if::what_if(&mut bench, &asked_case, &asked)?;
     let mut warnings = std::mem::take(&mut bench.warnings);
     if inputs.machine.deployment.shape.window.is_some() {
-        warnings.push(Warning::new(
-            WarningCode::SlidingWindow,
-            "some layers keep no more than a window of tokens; the pool is counted as if all layers kept everything, \
-             so more requests may fit",
-        ));
+        warnings.push(Doubt::SlidingWindow.into());
     }
     Ok(Planned {
         schema: SCHEMA.to_owned(),

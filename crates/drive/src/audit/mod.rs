@@ -13,7 +13,7 @@ pub(crate) mod pulse;
 pub(crate) use pulse::{LaneAudit, Pulse};
 
 use hdrhistogram::Histogram;
-use precipice_record::{ClientAudit, Ns, Stall, Warning, WarningCode};
+use precipice_record::{ClientAudit, Doubt, Ns, Stall, Warning};
 
 /// A load thread busier than this may have delayed what it stamped.
 const BUSY_LANE: f64 = 0.9;
@@ -93,26 +93,10 @@ pub(crate) fn judge(lanes: &[LaneAudit], window: Window) -> ClientVerdict {
     let mut verdict = ClientVerdict { audit, ..ClientVerdict::default() };
     verdict.judge_speed(busiest, window);
     if stale > 0 {
-        verdict.warnings.push(
-            Warning::new(
-                WarningCode::StaleConnections,
-                format!(
-                    "{stale} requests met a kept connection that the server had closed while it was idle, and were \
-                     sent again on a new one; none of them counts as a failure."
-                ),
-            )
-            .with("count", stale),
-        );
+        verdict.warnings.push(Doubt::StaleConnections { count: stale }.into());
     }
     if refused > 0 {
-        verdict.warnings.push(
-            Warning::new(
-                WarningCode::SlowSink,
-                "The disk could not take the rows as fast as they came; they waited in memory. Write the run to a \
-                 faster disk.",
-            )
-            .with("count", refused),
-        );
+        verdict.warnings.push(Doubt::SlowSink { count: refused }.into());
     }
     verdict
 }
@@ -124,51 +108,24 @@ impl ClientVerdict {
         let busy = busiest.is_some_and(|busy| busy > BUSY_LANE);
         let mut warnings = Vec::new();
         if late_beats || busy {
-            let mut warning = Warning::new(
-                WarningCode::ClientBottleneck,
-                "The client was short of CPU time, so latencies may be its own and not the server's. Give it more \
-                 cores (--client-threads), or lower the load.",
+            let late = audit.heartbeat_late_p99.map(Ns::millis);
+            warnings.push(
+                Doubt::ClientBottleneck { busiest_thread_share: busiest, heartbeat_late_p99_ms: late }.into(),
             );
-            if let Some(busy) = busiest {
-                warning = warning.with("busiest_thread_share", busy);
-            }
-            if let Some(late) = audit.heartbeat_late_p99 {
-                warning = warning.with("heartbeat_late_p99_ms", late.millis());
-            }
-            warnings.push(warning);
         }
         let long: Vec<_> = audit.stalls.iter().filter(|stall| stall.lasted >= LONG_STALL).collect();
         if let Some(longest) = long.iter().max_by_key(|stall| stall.lasted) {
-            warnings.push(
-                Warning::new(
-                    WarningCode::ClientStall,
-                    format!(
-                        "The client itself stood still {} times for {:.0} ms or more (longest {:.0} ms at {:.1} s); \
-                         gaps between tokens at those times are its own.",
-                        long.len(),
-                        LONG_STALL.millis(),
-                        longest.lasted.millis(),
-                        longest.at.secs()
-                    ),
-                )
-                .with("count", long.len())
-                .with("longest_ms", longest.lasted.millis())
-                .with("longest_at_s", longest.at.secs()),
-            );
+            let doubt = Doubt::ClientStall {
+                count: long.len(),
+                stall_ms: LONG_STALL.millis(),
+                longest_ms: longest.lasted.millis(),
+                longest_at_s: longest.at.secs(),
+            };
+            warnings.push(doubt.into());
         }
         let late_sends = window.scheduled && audit.send_late_p99.is_some_and(|late| late > LATE_SEND);
         if let Some(late) = audit.send_late_p99.filter(|_| late_sends) {
-            warnings.push(
-                Warning::new(
-                    WarningCode::LateSends,
-                    format!(
-                        "1 % of the requests were sent {:.1} ms or more after their time: the load was not the one \
-                         that was asked for. Latencies from the intended time include this wait.",
-                        late.millis()
-                    ),
-                )
-                .with("send_late_p99_ms", late.millis()),
-            );
+            warnings.push(Doubt::LateSends { send_late_p99_ms: late.millis() }.into());
         }
         self.warnings.extend(warnings);
     }

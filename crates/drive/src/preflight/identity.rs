@@ -6,7 +6,7 @@ use crate::sampler::MetricsSource;
 use crate::stream::said;
 use crate::target::Target;
 use precipice_dialect::Engine;
-use precipice_record::{ServerFacts, Warning, WarningCode};
+use precipice_record::{Doubt, ServerFacts, Warning};
 use precipice_wire::openai::{ModelInfo, parse_models};
 use precipice_wire::prometheus;
 use serde_json::Value;
@@ -58,11 +58,8 @@ pub(crate) fn identify(
     found.server.max_model_len = chosen.and_then(|model| model.max_model_len);
     found.server.model_root = chosen.and_then(|model| model.root.clone());
     if list.is_empty() {
-        let answer = closed.map(|said| format!(" (it answered {said})")).unwrap_or_default();
-        let text = format!(
-            "The server does not list its models{answer}, so the model's name and its window could not be checked."
-        );
-        found.warnings.push(Warning::new(WarningCode::NoModelList, target.origin.redact(text)));
+        let answer = closed.map(|said| target.origin.redact(said));
+        found.warnings.push(Doubt::NoModelList { answer }.into());
     }
     match engine {
         Some(Engine::LlamaCpp) => llama_cpp(fetcher, target, &mut found),

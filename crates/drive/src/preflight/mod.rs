@@ -15,7 +15,7 @@ use crate::body::{PromptForm, RequestForm};
 use crate::fetch::{FetchError, Fetcher, Reply};
 use crate::sampler::{MetricsSource, PAGE_LIMIT};
 use crate::target::Target;
-use precipice_record::{ServerFacts, Warning, WarningCode};
+use precipice_record::{Doubt, ServerFacts, Warning};
 use precipice_wire::openai::Endpoint;
 use precipice_wire::prometheus::{self, PageError};
 use precipice_workload::WordFit;
@@ -254,10 +254,7 @@ fn unused_proxy(target: &Target) -> Option<Warning> {
     if target.origin.addresses.iter().all(|address| address.ip().is_loopback()) {
         return None;
     }
-    let text = format!(
-        "{name} is set and not used: a proxy would be measured along with the server. The server was reached directly."
-    );
-    Some(Warning::new(WarningCode::ProxyUnused, text).with("variable", name))
+    Some(Doubt::ProxyUnused { variable: name }.into())
 }
 
 fn check_sockets(wants: &Wants) -> Result<Option<Warning>, PreflightError> {
@@ -276,13 +273,7 @@ fn check_sockets(wants: &Wants) -> Result<Option<Warning>, PreflightError> {
 /// How many an open loop without a cap will have in flight is not known before; all of them is the worst.
 fn few_files(wants: &Wants, files: Option<u64>) -> Option<Warning> {
     let (requests, limit) = (wants.at_most?, files?);
-    let text = format!(
-        "The load is an open loop of {requests} requests and this machine lets a process open {limit} files: beyond \
-         that many at once requests fail in the client. Cap them with --max-in-flight, or raise the limit (ulimit -n)."
-    );
-    let warning =
-        Warning::new(WarningCode::FewOpenFiles, text).with("requests", requests).with("limit", limit);
-    (requests + OTHER_FILES > limit).then_some(warning)
+    (requests + OTHER_FILES > limit).then(|| Doubt::FewOpenFiles { requests, limit }.into())
 }
 
 /// Where metrics may be: where the user says, else at the server's own page.
@@ -309,13 +300,7 @@ fn metrics(
             Err(PreflightError::Metrics { url: source.url(), what })
         }
         Some((own, what)) => {
-            let text = format!(
-                "The server's metrics could not be read at {} ({what}); the run has the client's side alone. \
-                 --metrics-url names another place; vLLM exports them by itself, llama.cpp with --metrics, SGLang \
-                 with --enable-metrics.",
-                own.url()
-            );
-            warnings.push(Warning::new(WarningCode::NoMetrics, text));
+            warnings.push(Doubt::NoMetrics { url: Some(own.url()), error: Some(what) }.into());
             Ok(Vec::new())
         }
     }

@@ -6,7 +6,7 @@ use crate::preflight::{ANSWER_LIMIT, PreflightError, PromptChoice, Wants, may_tr
 use crate::stream::{Facts, Stream};
 use crate::target::Target;
 use precipice_dialect::Engine;
-use precipice_record::{FailureKind, Warning, WarningCode};
+use precipice_record::{Doubt, FailureKind, Warning};
 use precipice_workload::{Arrival, PlannedRequest, Prompt, TokenRun, WordFit};
 use std::thread;
 use std::time::Duration;
@@ -66,10 +66,7 @@ pub(super) fn probe(
     let (fit, facts) = session.words()?;
     let mut probed = session.done(&facts, Some(fit), asked);
     if let Some(said) = refusal {
-        probed.warnings.push(
-            Warning::new(WarningCode::TextPrompts, "The server takes no token ids, so prompts are words: their lengths are near what was asked, and exact only in the server's usage.")
-                .with("said", said),
-        );
+        probed.warnings.push(Doubt::TextPrompts { said }.into());
     }
     Ok(probed)
 }
@@ -190,17 +187,10 @@ impl Session<'_> {
             self.form.continuous_usage = matches!(asked.engine, Some(Engine::Vllm | Engine::Sglang));
         }
         if total.is_none() {
-            warnings.push(Warning::new(
-                    WarningCode::NoUsage,
-                    "The server sends no usage with its streams, so token counts are the client's own: one for each \
-                     event.",
-                ));
+            warnings.push(Doubt::NoUsage.into());
         }
         if asked.wants.ignore_eos && !self.form.ignore_eos {
-            warnings.push(Warning::new(
-                WarningCode::IgnoreEosRefused,
-                "The server does not know ignore_eos, so outputs may be shorter than planned.",
-            ));
+            warnings.push(Doubt::IgnoreEosRefused.into());
         }
         if let Some(fit) = fit {
             self.form.prompt = words(fit);

@@ -6,7 +6,7 @@ use super::graphs::{GraphSizes, Launch};
 use super::split::SplitKv;
 use crate::batch::{StepCost, StepCostError, StepShape, StepTime};
 use crate::catalog::{Deployment, ModelShape};
-use precipice_record::{Ns, Warning, WarningCode};
+use precipice_record::{Doubt, Ns, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -299,21 +299,15 @@ impl ProfileCost {
         let mut warnings = Vec::new();
         for (at, outside) in self.outside.iter().enumerate().filter(|(_, outside)| outside.steps > 0) {
             let name = BASIS_NAMES[at];
-            let seen = self.limit[at] / MARGIN;
-            warnings.push(
-                Warning::new(
-                    WarningCode::ProfileExtrapolated,
-                    format!(
-                        "profile \"{}\" was fitted with {name} up to {seen:.0}; {} of {} steps went beyond, up to {:.0}: \
-                         calibrate with a load that reaches there",
-                        self.name, outside.steps, self.steps, outside.largest
-                    ),
-                )
-                .with("basis", name)
-                .with("fitted_max", seen)
-                .with("largest", outside.largest)
-                .with("steps", outside.steps),
-            );
+            let doubt = Doubt::ProfileExtrapolated {
+                profile: self.name.clone(),
+                basis: name,
+                fitted_max: self.limit[at] / MARGIN,
+                largest: outside.largest,
+                steps: outside.steps,
+                of: self.steps,
+            };
+            warnings.push(doubt.into());
         }
         warnings
     }

@@ -11,7 +11,8 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`setup`] | [`Setup`], [`Client`], [`Summary`], what can go wrong |
+//! | [`setup`] | [`Setup`], [`Client`], what can go wrong |
+//! | [`summary`] | [`Summary`], what a simulation says at its end |
 //! | `attempt` | one attempt: what the engine gets of it, and its row |
 //! | `clients` | who sends when, gives up, tries again |
 //! | `gate` | the guard in front of the engine |
@@ -24,8 +25,10 @@ mod gate;
 mod scraper;
 mod server;
 pub mod setup;
+pub mod summary;
 
-pub use setup::{Client, Guard, Setup, SimulationError, Summary};
+pub use setup::{Client, Guard, Setup, SimulationError};
+pub use summary::Summary;
 
 use crate::batch::StepCost;
 use clients::{Clients, Input};
@@ -81,5 +84,5 @@ pub fn simulate(
     }
     clients.close(now, sink);
     let end = scraper.finish(now, server.metrics(), sink);
-    Ok(setup::summary(&server, &clients, stall, end))
+    Ok(summary::summary(&server, &clients, stall, end))
 }

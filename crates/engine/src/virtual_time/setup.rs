@@ -1,14 +1,11 @@
-//! What a simulation is given and what it says at its end.
+//! What a simulation is given, and why it cannot run.
 
-use super::clients::Clients;
-use super::server::Server;
 use crate::batch::StepCostError;
 use crate::catalog::Deployment;
 use crate::config::{ConfigError, EngineConfig};
 use crate::queue_limits::QueueLimits;
-use crate::scheduler::{Stall, StallReason};
-use precipice_admission::{Capacity, Figures, Settings};
-use precipice_record::{Ns, Warning, WarningCode};
+use precipice_admission::{Capacity, Settings};
+use precipice_record::Ns;
 use precipice_workload::RetryStyle;
 
 /// The server and its clients.
@@ -109,89 +106,4 @@ pub enum SimulationError {
         /// What the cost model said.
         error: StepCostError,
     },
-}
-
-/// The end of a simulation.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Summary {
-    /// Steps with tokens.
-    pub steps: u64,
-    /// Preemptions.
-    pub preemptions: u64,
-    /// Tokens of all steps.
-    pub scheduled_tokens: u64,
-    /// Of these, tokens whose KV had been computed before and was dropped at a preemption.
-    pub recomputed_tokens: u64,
-    /// Floating-point operations by vLLM's formula, where the model is known.
-    pub flops: Option<f64>,
-    /// Attempts that ended well.
-    pub completed: u64,
-    /// Attempts that did not.
-    pub failed: u64,
-    /// First send of a measured request to the end of the last one.
-    pub window: Option<(Ns, Ns)>,
-    /// What the guard counted, where there was one.
-    pub guard: Option<Figures>,
-    /// The last moment of the run.
-    pub end: Ns,
-    /// The engine was stuck, at the end or until a client gave up.
-    pub stall: Option<Stall>,
-    /// Reasons not to believe it.
-    pub warnings: Vec<Warning>,
-}
-
-pub(super) fn summary(server: &Server<'_>, clients: &Clients<'_>, stall: Option<Stall>, end: Ns) -> Summary {
-    let totals = server.totals();
-    let counts = clients.counts();
-    let mut warnings = Vec::new();
-    if let Some(stall) = stall {
-        warnings.push(stall_warning(&stall));
-    }
-    if counts.guessed_lengths > 0 {
-        let text = "some prompts are texts: their token counts were guessed at four bytes per token, and equal \
-                    beginnings are not found in the prefix cache";
-        warnings.push(
-            Warning::new(WarningCode::GuessedPromptTokens, text).with("requests", counts.guessed_lengths),
-        );
-    }
-    Summary {
-        steps: totals.steps,
-        preemptions: totals.preemptions,
-        scheduled_tokens: totals.tokens,
-        recomputed_tokens: totals.recomputed,
-        flops: totals.flops,
-        completed: counts.completed,
-        failed: counts.failed,
-        window: counts.window,
-        guard: clients.guard_figures(),
-        end,
-        stall,
-        warnings,
-    }
-}
-
-fn stall_warning(stall: &Stall) -> Warning {
-    let text = match stall.reason {
-        StallReason::Pool => format!(
-            "the engine hung: a request of {} tokens needs {} KV blocks and the pool has {} (the null block is not \
-             usable), so it is never admitted and blocks the queue; give the pool more blocks or lower \
-             --max-model-len",
-            stall.tokens, stall.blocks, stall.usable_blocks
-        ),
-        StallReason::Budget => format!(
-            "the engine hung: a prompt of {} tokens is longer than --max-num-batched-tokens and chunked prefill is \
-             off, so it is never admitted and blocks the queue",
-            stall.tokens
-        ),
-        StallReason::Window => format!(
-            "the engine hung: a prompt of {} tokens fills --max-model-len and was computed in chunks, so its last \
-             token is never scheduled",
-            stall.tokens
-        ),
-    };
-    Warning::new(WarningCode::EngineHang, text)
-        .with("tokens", stall.tokens)
-        .with("blocks", stall.blocks)
-        .with("usable_blocks", stall.usable_blocks)
-        .with("waiting", stall.waiting)
 }

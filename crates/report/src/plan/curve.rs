@@ -2,12 +2,13 @@
 
 use super::document::begins;
 use super::words;
+use crate::document::WordingExt as _;
 use crate::figure::{Figure, numbers};
 use crate::lang::Lang;
-use crate::words::Words;
 use precipice_decide::Estimate;
 use precipice_decide::plan::Planned;
 use precipice_decide::plan::findings::Level;
+use precipice_wording::Wording;
 use serde_json::{Value, json};
 
 /// Against concurrency.
@@ -35,7 +36,7 @@ pub(super) fn by_rate(plan: &Planned, lang: Lang) -> Option<Figure> {
 
 fn curve(
     id: &str,
-    caption: Words,
+    caption: Wording,
     points: &[(f64, &Level)],
     marks: &[(f64, &str)],
     mut axis: Value,

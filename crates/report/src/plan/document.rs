@@ -1,14 +1,14 @@
 //! The sections of a plan.
 
 use super::{curve, settings, words};
-use crate::document::{Block, Card, Cell, Document, Line, Section, Table, Tone};
+use crate::document::{Block, Card, Cell, Document, Line, Section, Table, Tone, WordingExt as _, heads};
 use crate::lang::Lang;
 use crate::number::{UNKNOWN, bytes, count, decimal, figure, known, latency_ms, percent};
 use crate::text;
-use crate::words::{Words, heads};
 use precipice_decide::plan::Planned;
 use precipice_decide::plan::findings::{Level, Onset, Verdict};
 use precipice_decide::{ErrorBasis, Estimate};
+use precipice_wording::Wording;
 
 /// A plan in one language.
 pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
@@ -19,7 +19,7 @@ pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
         Some(gpu) if server.tensor_parallel_size > 1 => format!("{} × {gpu}", server.tensor_parallel_size),
         gpu => gpu.unwrap_or(UNKNOWN).to_owned(),
     };
-    let fact = |name: Words, value: String| (name.line(lang, &[]), value);
+    let fact = |name: Wording, value: String| (name.line(lang, &[]), value);
     let engines = (server.data_parallel_size > 1).then(|| {
         let n = [("n", server.data_parallel_size.to_string())];
         fact(words::ENGINES, words::ENGINES_TEXT.line(lang, &n).flat())
@@ -58,7 +58,7 @@ pub(super) fn document(plan: &Planned, lang: Lang) -> Document {
 
 /// What was asked for, in words.
 fn asked(plan: &Planned, lang: Lang) -> String {
-    let of = |words: Words, n: String| words.line(lang, &[("n", n)]).flat();
+    let of = |words: Wording, n: String| words.line(lang, &[("n", n)]).flat();
     match (plan.load.concurrency, plan.load.rate_per_s) {
         (Some(clients), _) => of(words::CLIENTS, clients.to_string()),
         (None, Some(rate)) => {
@@ -130,13 +130,13 @@ pub(super) fn with_percent(estimate: Option<Estimate>, format: impl Fn(f64) -> S
 }
 
 fn fit(plan: &Planned, lang: Lang) -> Section {
-    let card = |name: Words, estimate: Estimate, detail: Line| Card {
+    let card = |name: Wording, estimate: Estimate, detail: Line| Card {
         name: name.line(lang, &[]),
         value: with_ends(estimate, figure),
         detail: Line::plain(format!("{} · {}", detail.flat(), words::how(estimate.how).say(lang))),
     };
     let fit = &plan.fit;
-    let say = |words: Words| words.line(lang, &[]);
+    let say = |words: Wording| words.line(lang, &[]);
     let mut cards = vec![
         card(words::LOGGED, fit.logged, say(words::LOGGED_WHY)),
         card(
@@ -169,7 +169,7 @@ fn fit(plan: &Planned, lang: Lang) -> Section {
 
 fn cliff(plan: &Planned, lang: Lang) -> Section {
     let cliff = &plan.cliff;
-    let row = |name: Words, onset: &Onset| {
+    let row = |name: Wording, onset: &Onset| {
         let of = |estimate: Option<Estimate>| match estimate {
             Some(estimate) => with_ends(estimate, figure),
             None => words::NOT_FOUND.line(lang, &[("n", figure(onset.searched_to))]).flat(),
@@ -190,7 +190,7 @@ fn cliff(plan: &Planned, lang: Lang) -> Section {
     Section { id: "cliff", title: words::CLIFF.line(lang, &[]), blocks }
 }
 
-fn ladder(caption: Words, first: Words, levels: &[Level], lang: Lang) -> Table {
+fn ladder(caption: Wording, first: Wording, levels: &[Level], lang: Lang) -> Table {
     let rows = levels.iter().map(|level| {
         let load = level.concurrency.map(|n| n.to_string()).or(level.rate_per_s.map(|rate| decimal(rate, 3)));
         let ttft = value(level.ttft_ms_p50, latency_ms);
@@ -290,7 +290,7 @@ fn basis(plan: &Planned, lang: Lang) -> Section {
 
 fn error_basis(plan: &Planned, lang: Lang) -> String {
     let server = &plan.server;
-    let of = |words: Words, name: &str| words.line(lang, &[("name", name.to_owned())]).flat();
+    let of = |words: Wording, name: &str| words.line(lang, &[("name", name.to_owned())]).flat();
     let gpu = server.gpu.as_deref().unwrap_or(UNKNOWN);
     match server.step_time_error_basis {
         ErrorBasis::Measured => of(words::ERROR_MEASURED, gpu),

@@ -2,10 +2,9 @@
 
 use super::document::{value, with_ends, with_percent};
 use super::words;
-use crate::document::{Block, Cell, Line, Section, Table};
+use crate::document::{Block, Cell, Line, Section, Table, WordingExt as _, heads};
 use crate::lang::Lang;
 use crate::number::{decimal, figure, known, latency_ms, percent, seconds};
-use crate::words::heads;
 use precipice_decide::Estimate;
 use precipice_decide::plan::Planned;
 use precipice_decide::plan::findings::{CapTried, Choice, Level, QueueVerdict, Setting};

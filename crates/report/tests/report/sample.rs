@@ -252,15 +252,20 @@ fn illness(analysis: &mut Analysis) {
         remedy: "Set --max-num-seqs 14 and answer 429 beyond a queue of 20.".to_owned(),
     }];
     analysis.findings.warnings = vec![
-        Warning::new(
+        warning(
             WarningCode::PercentileBeyondSample,
             "TTFT p99 rests on 128 requests: its interval has no upper end.",
         ),
-        Warning::new(
+        warning(
             WarningCode::Unknown,
             "64 requests were sent at once: TTFT describes the burst, not a steady state.",
         ),
     ];
+}
+
+/// A warning as a file keeps it.
+pub(crate) fn warning(code: WarningCode, text: &str) -> Warning {
+    Warning { code, text: text.to_owned(), evidence: std::collections::BTreeMap::new() }
 }
 
 fn segment(kind: SegmentKind, from_s: f64, to_s: f64) -> Segment {
@@ -362,7 +367,7 @@ pub(crate) fn hostile() -> (Analysis, Manifest) {
     manifest.server.gpu = Some("\u{1b}[2J{{ 7 * 7 }}".to_owned());
     manifest.server.log_lines = vec![attack.to_owned()];
     manifest.plan = json!({ "attack": attack });
-    analysis.findings.warnings.push(Warning::new(WarningCode::Unknown, attack));
+    analysis.findings.warnings.push(warning(WarningCode::Unknown, attack));
     attack.clone_into(&mut analysis.findings.diagnosis[0].title);
     analysis.findings.client.errors.insert(attack.to_owned(), 1);
     analysis.findings.client.output_throughput = Some(f64::NAN);

@@ -2,7 +2,7 @@
 
 use crate::sample;
 use precipice_analyze::findings::{Steadiness, SteadySeries};
-use precipice_record::{LoadKind, Source, Warning, WarningCode};
+use precipice_record::{LoadKind, Source, WarningCode};
 use precipice_report::{Item, Lang, Style, json, markdown, terminal};
 use unicode_width::UnicodeWidthStr;
 
@@ -26,7 +26,7 @@ fn the_summary_fits_a_screen_and_begins_with_the_conclusion() {
 fn a_low_screen_loses_spare_lines_and_no_doubt() {
     let (mut analysis, manifest) = sample::hostile();
     let text = "The client stood still for 133 ms. Gaps of that time are its own.";
-    analysis.findings.warnings.extend(vec![Warning::new(WarningCode::ClientStall, text); 6]);
+    analysis.findings.warnings.extend(vec![sample::warning(WarningCode::ClientStall, text); 6]);
     let doubts = |text: &str| text.lines().filter(|line| line.starts_with("! Warning")).count();
     for width in [60, 80, 100] {
         let draw = |height| terminal(&analysis, &manifest, Lang::En, Style { colour: false, width, height });
