@@ -1,6 +1,6 @@
 //! Results of other tools as runs.
 //!
-//! A tool is one file: it reads the tool's result into [`Measured`](measured::Measured), times and counts of requests
+//! A tool is one file: it reads the tool's result into [`Measured`], times and counts of requests
 //! with what they mean, and has a line in [`TOOLS`]. All else is the same for every tool.
 //!
 //! | module | holds |

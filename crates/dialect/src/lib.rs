@@ -8,7 +8,7 @@
 //! | [`engine`] | [`Engine`], which engine a server runs |
 //! | [`meaning`] | [`Meaning`], what a series measures, and [`Part`], which part of a metric it is |
 //! | [`table`] | the names of each engine: [`known`] and [`names`] |
-//! | [`unused`] | series that are known and that no figure needs |
+//! | [`mod@unused`] | series that are known and that no figure needs |
 
 pub mod engine;
 pub mod meaning;
