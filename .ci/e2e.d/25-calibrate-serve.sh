@@ -12,7 +12,7 @@ slower=4
 server=$!
 for _ in $(seq 100); do [ -s "$work/url" ] && break; sleep 0.1; done
 "$PRECIPICE" calibrate --url "$(cat "$work/url")" --model-config Qwen2.5-7B --gpu H200 --max-num-batched-tokens 2048 \
-  --max-num-seqs 64 --longest-prompt 6144 -q -o "$work/live.toml"
+  --max-num-seqs 64 --longest-prompt 6144 --budget 1m -q -o "$work/live.toml"
 cd "$work"
 for load in "64 128 6144 2048" "24 48 3000 500" "48 96 700 300" "2 4 5000 400"; do
   read -r clients requests input output <<<"$load"
